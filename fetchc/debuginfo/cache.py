@@ -336,67 +336,67 @@ LEAST = 1 << 17  # bytes inflated in about 0.5 ms: less is not worth a file
 class CachedSection:
     """An inflater that first looks at what is kept of its section.
 
-    ``made`` makes the one that inflates, where that is needed; ``key`` says which bytes of which
+    ``create`` makes the one that inflates, where that is needed; ``key`` says which bytes of which
     file the section is made of, in words that no other has.
     """
 
-    __slots__ = ("_folder", "_inflater", "_kept", "_key", "_made")
+    __slots__ = ("_cached", "_create", "_folder", "_inflater", "_key")
 
     def __init__(
         self,
         folder: CacheFolder,
         build_id: str | None,
         key: str,
-        made: Callable[[], StreamInflater],
+        create: Callable[[], StreamInflater],
     ) -> None:
         self._folder = folder
         self._key = build_id, key
-        self._made = made
+        self._create = create
         self._inflater: StreamInflater | None = None
-        self._kept: CachedFile | None = None  # not looked for yet
+        self._cached: CachedFile | None = None  # not looked for yet
 
     def upto(self, size: int) -> memoryview:
         """At least the first ``size`` bytes; FC0904 where the stream is damaged or too short."""
-        found = self._looked().upto(size)
-        return self._inflating().upto(size) if found is None else found
+        found = self._lookup().upto(size)
+        return self._inflate().upto(size) if found is None else found
 
     def view(self, start: int, end: int) -> memoryview:
         """The bytes from ``start`` to ``end``; what is in front of them is not looked at."""
-        found = self._looked().view(start, end)
-        return self._inflating().view(start, end) if found is None else found
+        found = self._lookup().view(start, end)
+        return self._inflate().view(start, end) if found is None else found
 
     def reaching(self, start: int, end: int) -> memoryview:
         """At least the first ``end`` bytes; what is in front of ``start`` is not looked at."""
-        found = self._looked().reaching(start, end)
-        return self._inflating().upto(end) if found is None else found
+        found = self._lookup().reaching(start, end)
+        return self._inflate().upto(end) if found is None else found
 
     def find(self, needle: bytes, start: int, end: int) -> int:
         """Where ``needle`` is between ``start`` and ``end``; -1 if nowhere."""
-        kept = self._looked()
-        if kept.view(start, end) is None:
-            return self._inflating().find(needle, start, end)
-        return kept.find(needle, start, end)
+        cached = self._lookup()
+        if cached.view(start, end) is None:
+            return self._inflate().find(needle, start, end)
+        return cached.find(needle, start, end)
 
-    def _looked(self) -> CachedFile:
-        if self._kept is None:
-            self._kept = CachedFile(self._folder, *self._key, ".section")
+    def _lookup(self) -> CachedFile:
+        if self._cached is None:
+            self._cached = CachedFile(self._folder, *self._key, ".section")
             self._folder.save_later(self.save)
-        return self._kept
+        return self._cached
 
-    def _inflating(self) -> StreamInflater:
+    def _inflate(self) -> StreamInflater:
         if self._inflater is None:
-            self._inflater = self._made()
+            self._inflater = self._create()
         return self._inflater
 
     def save(self) -> None:
         """Write what was inflated, where that is more than is kept and worth it."""
-        kept, inflater = self._kept, self._inflater
-        if kept is None or inflater is None:
+        cached, inflater = self._cached, self._inflater
+        if cached is None or inflater is None:
             return
         inflated = inflater.inflated()
-        if len(inflated) < LEAST or len(inflated) <= kept.have:
+        if len(inflated) < LEAST or len(inflated) <= cached.have:
             return
-        if kept.again:
-            kept.write(inflated)
+        if cached.again:
+            cached.write(inflated)
         else:
-            kept.mark()
+            cached.mark()

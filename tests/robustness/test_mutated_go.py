@@ -28,7 +28,7 @@ def areas(path: Path) -> dict[str, Area]:
     """The function table, the types and the module of a program."""
     program = fetchc.open(str(path))._program
     assert isinstance(program, StrippedGoProgram)
-    table, known = program._table, program._known.descriptors
+    table, known = program._table, program._runtime_shapes.descriptors
     offset = program.file_offset
     names = (offset(Address(table.address + table.names)), 4096)
     functions = (offset(Address(table.address + table.functions)), table.count * 44)
@@ -166,7 +166,7 @@ def test_types_in_a_circle_are_refused(tmp_path: Path) -> None:
     path = fixture("go/stripped/go1.22")
     program = fetchc.open(str(path))._program
     assert isinstance(program, StrippedGoProgram)
-    known = program._known.descriptors
+    known = program._runtime_shapes.descriptors
     pointer = next(one for one in known.every() if one.name == "*main.Msg")
     at = program.file_offset(Address(pointer.address + 48))
     raw = bytearray(path.read_bytes())

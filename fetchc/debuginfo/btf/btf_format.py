@@ -56,8 +56,8 @@ __all__ = [
     "Btf",
     "BtfTypes",
     "Entry",
-    "known_type",
     "place_of_symbol",
+    "symbol_type",
 ]
 
 MAGIC = 0xEB9F
@@ -513,7 +513,7 @@ READERS: dict[str, Reader] = {
 SYMBOLS = "/proc/kallsyms"
 
 
-def known_type(program: BtfProgram, name: str) -> TypeId | None:
+def symbol_type(program: BtfProgram, name: str) -> TypeId | None:
     """The type of a variable that every kernel has; None of any other."""
     words = table("kernel/symbols")["types"].get(name)
     if words is None:

@@ -155,9 +155,9 @@ class BtfProgram(WithoutDwarf):
             for each in self._btf.named(name, ("VAR",))
         ]
         if not found:
-            from fetchc.debuginfo.btf.btf_format import known_type
+            from fetchc.debuginfo.btf.btf_format import symbol_type
 
-            known = known_type(self, name)
+            known = symbol_type(self, name)
             found = [] if known is None else [Variable(name, known, "global", DieOffset(0), 0)]
         return tuple(found)
 

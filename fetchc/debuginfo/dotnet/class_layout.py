@@ -261,12 +261,13 @@ def must_have_texts_at(types: DotnetTypes, runtime: Runtime) -> None:
     fields = types.layouts.of(types.closed.number(Instance(core, row, ()))).fields
     found = {field.name: field.offset + runtime.fields for field in fields}
     places = (runtime.string.length, runtime.string.text)
-    told = tuple([next((found[one] for one in names if one in found), None) for names in NAMES])
-    if told != places:
+    actual = tuple([next((found[one] for one in names if one in found), None) for names in NAMES])
+    if actual != places:
         raise NotSupported(
             "FC0905",
             core.path,
-            f"its strings have length and characters at {told[0]} and {told[1]}, and those of .NET "
+            f"its strings have length and characters at {actual[0]} and {actual[1]}, "
+            f"and those of .NET "
             f"{runtime.version[0]}.{runtime.version[1]} at {places[0]} and {places[1]}",
             help="name the folder of the runtime that the program runs with: `--reference DIR`",
         )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     IsClass = Callable[[str], bool]
 
 __all__ = [
-    "Written", "arguments_fit", "desugared", "made_name", "parameters_fit", "split_outside",
+    "Written", "arguments_fit", "desugared", "generated_prefix", "parameters_fit", "split_outside",
     "without_arguments", "written",
 ]  # fmt: skip
 
@@ -90,11 +90,11 @@ def _opening(name: str) -> int:
 
 def without_arguments(name: str) -> str:
     """A name without its type arguments."""
-    made = made_name(name)
+    made = generated_prefix(name)
     return made + name[len(made) :].partition("<")[0]
 
 
-def made_name(name: str) -> str:
+def generated_prefix(name: str) -> str:
     """The bracket that a name begins with which a compiler made: ``<Main>`` of ``<Main>$``."""
     depth = 0
     if name.startswith("<"):
@@ -163,7 +163,7 @@ def arguments_fit(symbol: str, asked: Written, is_class: IsClass | None = None) 
 
 
 def _arguments(part: str) -> list[str]:
-    inside = part[len(made_name(part)) :].partition("<")[2].rpartition(">")[0]
+    inside = part[len(generated_prefix(part)) :].partition("<")[2].rpartition(">")[0]
     return split_outside(inside, ",") if inside else []
 
 

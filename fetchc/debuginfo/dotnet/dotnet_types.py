@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.debuginfo.byte_reader import decode_number
 from fetchc.debuginfo.dotnet.class_layout import NUMBERS, SIGNED, Layouts, number_type
 from fetchc.debuginfo.dotnet.closed_types import Code, Instance, Items, Link
-from fetchc.debuginfo.dotnet.csharp_names import desugared, made_name, split_outside
+from fetchc.debuginfo.dotnet.csharp_names import desugared, generated_prefix, split_outside
 from fetchc.debuginfo.dotnet.metadata_signatures import Array, Generic, Pointer
 from fetchc.debuginfo.dotnet.method_code import Methods
 from fetchc.debuginfo.dotnet.portable_executable import NotSupported
@@ -604,7 +604,7 @@ class WrittenTypes(Record):
         arguments: list[int] = []
         parts = split_outside(name.replace("+", "."), ".")
         for part in parts:
-            _, opened, inside = part[len(made_name(part)) :].partition("<")
+            _, opened, inside = part[len(generated_prefix(part)) :].partition("<")
             if opened:
                 for one in split_outside(inside.rpartition(">")[0], ","):
                     found = self._named(one, depth + 1)

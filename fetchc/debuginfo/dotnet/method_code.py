@@ -263,7 +263,7 @@ class Methods:
         index = None if native is None else native.entry(row)
         if index is None:
             return []
-        return [self._made(row, self._assembly.owner(row), index, (), ())]
+        return [self._method(row, self._assembly.owner(row), index, (), ())]
 
     def every(self) -> Iterator[Method]:
         """All methods with code."""
@@ -273,7 +273,7 @@ class Methods:
         owners = self._owners()
         found: dict[str, list[Method]] = {}
         for row, index in sorted(native.entries()):
-            one = self._made(row, owners[row], index, (), ())
+            one = self._method(row, owners[row], index, (), ())
             found.setdefault(one.symbol, []).append(one)
             yield one
         for one in self.instantiated(owners=owners):
@@ -306,10 +306,10 @@ class Methods:
             if one.unboxing or not 0 < one.method <= count:
                 continue
             owner = owners[one.method] if owners else self._assembly.owner(one.method)
-            yield self._made(one.method, owner, one.function, of_type, one.arguments)
-        yield from self._shared(rows or range(1, count + 1))
+            yield self._method(one.method, owner, one.function, of_type, one.arguments)
+        yield from self._shared_code(rows or range(1, count + 1))
 
-    def _shared(self, rows: Iterable[int]) -> Iterator[Method]:
+    def _shared_code(self, rows: Iterable[int]) -> Iterator[Method]:
         # Mono's instantiations for all classes: the symbols say of no other one what it is.
         native, names = self._assembly.native, self._assembly.type_parameters_of
         if not isinstance(native, MonoCode):
@@ -320,13 +320,13 @@ class Methods:
                 owner = self._assembly.owner(row)
                 of_type = (CANON,) * len(names("TypeDef", owner))
                 of_method = (CANON,) * len(names("MethodDef", row))
-                yield self._made(row, owner, function, of_type, of_method)
+                yield self._method(row, owner, function, of_type, of_method)
 
     def symbol(self, row: int) -> str:
         """The name of a method with its parameters, whether it has code or not."""
-        return self._made(row, self._assembly.owner(row), 0, (), ()).symbol
+        return self._method(row, self._assembly.owner(row), 0, (), ()).symbol
 
-    def _made(
+    def _method(
         self,
         row: int,
         owner: int,

@@ -90,7 +90,7 @@ class MonoCode(CodeByAddress):
         if symbol is None:
             return None
         # Methods whose names come out alike are numbered in an order that nothing tells.
-        if self._known().get(symbol) != 1:
+        if self._symbol_counts().get(symbol) != 1:
             return None
         found = [one for one in self.elf.functions_named(symbol) if one.symbol == symbol]
         if len(found) != 1 or not found[0].size:
@@ -102,9 +102,9 @@ class MonoCode(CodeByAddress):
     def is_ambiguous(self, method: int) -> bool:
         """Whether another method's symbol comes out alike, so that nothing tells which is which."""
         symbol = self._symbol(method)
-        return symbol is not None and self._known()[symbol] > 1
+        return symbol is not None and self._symbol_counts()[symbol] > 1
 
-    def _known(self) -> Counter[str]:
+    def _symbol_counts(self) -> Counter[str]:
         # How many methods have each symbol.
         if self._symbols is None:
             rows = range(1, self._assembly.metadata.count("MethodDef") + 1)

@@ -249,7 +249,7 @@ class MethodDebug:
             self._pdb = pdb_of(self._assembly.image)
         return self._pdb
 
-    def _told(self, piece: int) -> tuple[list[Boundary], list[VariableRange]]:
+    def _debug_info_of(self, piece: int) -> tuple[list[Boundary], list[VariableRange]]:
         found = self._known.get(piece)
         if found is None:
             info = self._native.debug_info()
@@ -263,7 +263,7 @@ class MethodDebug:
 
         ``number`` counts parameters from 0, ``this`` with them, then slots of locals.
         """
-        boundaries, variables = self._told(method.function)
+        boundaries, variables = self._debug_info_of(method.function)
         begins = _body(boundaries)
         if begins is None or behind < begins:
             return PROLOGUE if begins is not None else UNKNOWN
@@ -274,7 +274,7 @@ class MethodDebug:
 
     def extents(self, method: Method, number: int, size: int | None) -> tuple[Extent, ...]:
         """All places of a variable behind the first instructions, by their addresses."""
-        boundaries, variables = self._told(method.function)
+        boundaries, variables = self._debug_info_of(method.function)
         start, begins = self._native.begin(method.function), _body(boundaries)
         if begins is None:
             return ()
@@ -318,7 +318,7 @@ class MethodDebug:
         return SignatureReader(metadata, blob).locals()
 
     def _il(self, method: Method, behind: int) -> int | None:
-        boundaries, _ = self._told(method.function)
+        boundaries, _ = self._debug_info_of(method.function)
         before = [one for one in boundaries if one.native <= behind and one.il >= 0]
         return max(before, key=lambda one: one.native).il if before else None
 
@@ -388,7 +388,7 @@ class MethodDebug:
         pdb, found = self.pdb, []
         assert pdb is not None
         points = {one.il: one for one in pdb.points(row)}
-        boundaries, _ = self._told(piece)
+        boundaries, _ = self._debug_info_of(piece)
         start, before = self._native.begin(piece), (0, 0)
         for one in sorted(boundaries, key=lambda boundary: boundary.native):
             point = points.get(one.il)

@@ -147,7 +147,7 @@ def _property(
     shown = types.closed.spelled(owner)
     if flags & ABSTRACT:
         return Property((), "what it is, each class says for itself", f"{shown}.{GET}{name}")
-    path = _path(types, owner, row, depth) or _known(types, owner, name)
+    path = _path(types, owner, row, depth) or _computed_member(types, owner, name)
     asked = types.closed.instance(number)
     sealed = asked.assembly.metadata.row("TypeDef", asked.row)[0] & SEALED
     why = ""
@@ -210,7 +210,7 @@ def _as_returned(
     return tuple(path) if names[0] in WIDENED and sizes[0] < sizes[1] else ()
 
 
-def _known(types: DotnetTypes, owner: int, name: str) -> tuple[Member, ...]:
+def _computed_member(types: DotnetTypes, owner: int, name: str) -> tuple[Member, ...]:
     # What is known of it otherwise: the length of a text, the count of a dictionary.
     made = types.type(types.object(owner))
     if isinstance(made, SequenceType) and made.length.name == name:

@@ -238,13 +238,13 @@ class AbbrevTable:
 
     def all(self) -> Iterator[tuple[int, Declaration]]:
         """Every code with its declaration."""
-        return self._those(None)
+        return self._declarations(None)
 
     def tagged(self, tags: frozenset[int]) -> Iterator[tuple[int, Declaration]]:
         """Every code with its declaration, of those tags; the others are not decoded."""
-        return self._those(tags)
+        return self._declarations(tags)
 
-    def _those(self, tags: frozenset[int] | None) -> Iterator[tuple[int, Declaration]]:
+    def _declarations(self, tags: frozenset[int] | None) -> Iterator[tuple[int, Declaration]]:
         while not self._ended:
             self._next()
         for code, (_, start, _) in self._places.items():

@@ -31,7 +31,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_subprogram,
 )
 from fetchc.debuginfo.dwarf.enclosing_frames import Frame, outer_frame, outermost
-from fetchc.debuginfo.dwarf.expressions import DW_OP_reg0, DW_OP_regx, is_register, worth
+from fetchc.debuginfo.dwarf.expressions import DW_OP_reg0, DW_OP_regx, is_register, value_place
 from fetchc.debuginfo.dwarf.variables import frame_base_at
 from fetchc.program.entities import Absent, Caller, Callers, Uses, is_on_entry
 from fetchc.quantities import Address, DwarfRegister
@@ -53,7 +53,7 @@ __all__ = [
     "call_sites",
     "callers",
     "described_calls",
-    "tells_of_tail_calls",
+    "describes_tail_calls",
     "uses",
 ]
 
@@ -104,7 +104,7 @@ def call_sites(info: DebugInfo, function: Die) -> Iterator[CallSite]:
                 yield _site(info, child)
 
 
-def tells_of_tail_calls(info: DebugInfo, function: Die) -> bool:
+def describes_tail_calls(info: DebugInfo, function: Die) -> bool:
     """Whether all calls by which the function ends are described."""
     for attribute in _COMPLETE:
         holder = info.inherited(function, attribute)
@@ -251,7 +251,7 @@ class _Search:
         base = frame_base_at(self._info, die, at)
         values = []
         for register, expression in site.values:
-            value = around.place(worth(expression, die.unit, base))
+            value = around.place(value_place(expression, die.unit, base))
             if not isinstance(value, Absent):
                 values.append((register, value))
         outer = None
@@ -350,7 +350,7 @@ class _Search:
             die = self._info.die(each.die)
             if each is function and self.is_of_its_own(die):
                 return f"`{each.name}` need not keep its caller's registers"
-            if not tells_of_tail_calls(self._info, die):
+            if not describes_tail_calls(self._info, die):
                 return f"where `{each.name}` ends in calls is not described"
             for site in self.sites(die):
                 if not site.tail:
@@ -466,7 +466,7 @@ _MOST_USES = 64  # that are looked at
 def uses(elf: Elf, info: DebugInfo, function: Function, code: CodeUses | None) -> Uses:
     """How ``function`` is used; no uses where what calls of the machine look like is not told."""
     die = None if function.die is None else info.die(function.die)
-    optimised = die is not None and (die.unit.version < 4 or tells_of_tail_calls(info, die))
+    optimised = die is not None and (die.unit.version < 4 or describes_tail_calls(info, die))
     if code is None:
         return Uses((), False, optimised)
     calls: list[Address] = []

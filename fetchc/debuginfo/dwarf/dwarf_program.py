@@ -506,11 +506,11 @@ class DwarfEvidence:
 
     def is_optimized(self, function: Function) -> bool:
         """Whether its calls are described, or (before DWARF 4) may be left out for its age."""
-        from fetchc.debuginfo.dwarf.call_sites import tells_of_tail_calls
+        from fetchc.debuginfo.dwarf.call_sites import describes_tail_calls
 
         program = self._program
         die = program._die(function)
-        return die.unit.version < 4 or tells_of_tail_calls(program._info, die)
+        return die.unit.version < 4 or describes_tail_calls(program._info, die)
 
     def frame_base_is_cfa(self, function: Function) -> bool:
         """Whether frame-relative places count from the CFA (GCC, Go), not from a register."""
@@ -532,12 +532,14 @@ class DwarfEvidence:
 
     def frame_is_valid(self, function: Function, address: Address) -> bool:
         """Whether places counted from the function's frame are what they say at ``address``."""
-        from fetchc.debuginfo.dwarf.enclosing_frames import stands
+        from fetchc.debuginfo.dwarf.enclosing_frames import is_own_frame_base
         from fetchc.debuginfo.dwarf.variables import frame_base_at
 
         program = self._program
         base = frame_base_at(program._info, program._die(function), address)
-        return stands(program._elf, base, lambda: program.body_address(function), function, address)
+        return is_own_frame_base(
+            program._elf, base, lambda: program.body_address(function), function, address
+        )
 
 
 class DwarfCpp:

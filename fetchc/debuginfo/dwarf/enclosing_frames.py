@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import Address
     from fetchc.target.machines import CallRules
 
-__all__ = ["Frame", "entered_with", "outer_frame", "outermost", "stands"]
+__all__ = ["Frame", "entered_with", "is_own_frame_base", "outer_frame", "outermost"]
 
 _LOST = Absent("computed", "the register is not kept")
 
@@ -52,17 +52,19 @@ class Frame:
         if callee is not None:
             self.cfa = _LOST
             if isinstance(rule, InMemory):
-                self.cfa = _at(self.held(rule.register), rule.offset)
+                self.cfa = _at(self.register_value(rule.register), rule.offset)
 
     def return_address(self) -> Place:
         """Where the address is that the function returns to."""
         return self._saved(self._rules.return_register)
 
-    def held(self, register: DwarfRegister) -> Place:
+    def register_value(self, register: DwarfRegister) -> Place:
         """A place that has what the frame's register holds (of a caller's: held at the call)."""
-        return InRegister(register) if self._callee is None else self._callee.of_caller(register)
+        return (
+            InRegister(register) if self._callee is None else self._callee.caller_register(register)
+        )
 
-    def of_caller(self, register: DwarfRegister) -> Place:
+    def caller_register(self, register: DwarfRegister) -> Place:
         """A place that has what the register of the caller held at the call."""
         if register == self._calls.stack_pointer:
             return _value(self.cfa, 0)  # as it was before the call pushed
@@ -74,9 +76,9 @@ class Frame:
     def _saved(self, register: DwarfRegister) -> Place:
         match dict(self._rules.registers).get(register):
             case None:
-                return self.held(register)
+                return self.register_value(register)
             case InRegister(register=other):
-                return self.held(other)
+                return self.register_value(other)
             case FrameRelative(offset=offset):
                 return moved(self.cfa, offset)
             case _:
@@ -88,9 +90,9 @@ class Frame:
             case Constant() | OnEntry() | PointerTo(target=AtAddress()):
                 return value
             case InRegister(register=register):
-                return self.held(register)
+                return self.register_value(register)
             case PointerTo(target=InMemory(register=register, offset=start), offset=offset):
-                return _value(_at(self.held(register), start), offset)
+                return _value(_at(self.register_value(register), start), offset)
             case PointerTo(target=FrameRelative(offset=start), offset=offset):
                 return _value(self.cfa, start + offset)
             case PointerTo(target=Indirect(pointer=OnEntry())) if is_on_entry(value):
@@ -159,7 +161,7 @@ def entered_with(at: Place, values: dict[DwarfRegister, Place]) -> Place | None:
 # Whether a function's frame stands at an address, as its debug information takes for granted.
 
 
-def stands(
+def is_own_frame_base(
     elf: Elf,
     base: Place | None,
     body_address: Callable[[], Address],

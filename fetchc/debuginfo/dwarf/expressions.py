@@ -64,7 +64,7 @@ __all__ = [
     "place",
     "resolve_frame",
     "step",
-    "worth",
+    "value_place",
 ]
 
 # ------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ class Run:
             raise self.cursor.error(f"the expression has no stack entry {depth}")
         return self.stack[-1 - depth]
 
-    def taken(self) -> Place:
+    def location(self) -> Place:
         """The location described so far; the stack starts anew."""
         if self.simple is not None:
             described, self.simple = self.simple, None
@@ -379,11 +379,11 @@ class Run:
         self.stack.clear()
         return described
 
-    def valued(self) -> Place:
+    def value_location(self) -> Place:
         """The same, with the top of the stack as the value and not as an address of it."""
         if self.simple is None and self.stack:
             self.simple = as_value(self._top(), self.cursor.little)
-        return self.taken()
+        return self.location()
 
     def _top(self) -> Value:
         return next(filter(_is_thread_local, self.stack), self.stack[-1])
@@ -675,15 +675,15 @@ def place(
     of .debug_info is, None where that is not wanted. Raises DebugInfoError FC0904 where
     the expression is malformed.
     """
-    return _describe(_run(expression, unit, frame_base, pointee), Run.taken)
+    return _describe(_run(expression, unit, frame_base, pointee), Run.location)
 
 
-def worth(expression: bytes, unit: Unit, frame_base: Place | None) -> Place:
+def value_place(expression: bytes, unit: Unit, frame_base: Place | None) -> Place:
     """The place of the number that an expression computes, as bounds of arrays have them.
 
     As :func:`place`, with the top of the stack the value itself and not an address of it.
     """
-    return _describe(_run(expression, unit, frame_base, None), Run.valued)
+    return _describe(_run(expression, unit, frame_base, None), Run.value_location)
 
 
 def _run(
@@ -717,7 +717,7 @@ def evaluate(cursor: Cursor, machine: Machine, initial: Place | None = None) -> 
     run = Run(cursor, machine)
     if initial is not None:
         run.push(started(initial))
-    return _describe(run, Run.taken)
+    return _describe(run, Run.location)
 
 
 def _describe(run: Run, result: Callable[[Run], Place]) -> Place:
@@ -731,7 +731,7 @@ def _describe(run: Run, result: Callable[[Run], Place]) -> Place:
         if code in (DW_OP_piece, DW_OP_bit_piece):
             size, skipped = _piece_bits(operation)
             whole_bytes = whole_bytes and size % 8 == 0
-            part = _part(run.taken(), skipped)
+            part = _without_leading_bits(run.location(), skipped)
             pieces.append(Piece(ByteOffset(bits // 8), ByteSize(size // 8), part))
             bits += size
             pending = False
@@ -759,7 +759,7 @@ def _piece_bits(operation: Operation) -> tuple[int, int]:
     return operation.numbers[0], operation.numbers[1]
 
 
-def _part(at: Place, skipped_bits: int) -> Place:
+def _without_leading_bits(at: Place, skipped_bits: int) -> Place:
     if skipped_bits == 0 or isinstance(at, Absent):
         return at
     if skipped_bits % 8 == 0 and isinstance(at, InMemory | FrameRelative | AtAddress | Indirect):

@@ -49,13 +49,13 @@ if TYPE_CHECKING:
     Found = tuple[dict[Key, Row], list[tuple[int, Name]], dict[Name, list[int]], bool, int]
 
 __all__ = [
+    "ALL_FUNCTIONS",
     "CODE",
     "INLINED",
     "KIND_BITS",
-    "KNOWN_ALL",
-    "KNOWN_NONE",
-    "KNOWN_SOME",
     "NOWHERE",
+    "NO_FUNCTIONS",
+    "OUTER_FUNCTIONS",
     "Column",
     "Functions",
     "InMemory",
@@ -64,7 +64,7 @@ __all__ = [
     "Texts",
     "column",
     "encoded",
-    "known",
+    "function_coverage",
     "texts",
 ]
 
@@ -174,7 +174,7 @@ _SCOPED = "::"
 class IndexTable:
     """Types, variables and functions by name.
 
-    ``has_variables``: all of them outside functions; ``functions_known`` is of
+    ``has_variables``: all of them outside functions; ``function_coverage`` is of
     :class:`~fetchc.debuginfo.dwarf.index_format.Scan`.
     """
 
@@ -182,7 +182,7 @@ class IndexTable:
         header = _HEADER.unpack(source.view(0, _HEADER.size))
         names, rows, scopes, whole, function_names, functions, known = header
         self.has_variables = bool(whole)
-        self.functions_known: int = known
+        self.function_coverage: int = known
         self._names = Texts(source, _HEADER.size, names)
         self._firsts = Column(source, self._names.end, "I", names + 1)
         self._offsets = Column(source, self._firsts.end, "Q", rows)
@@ -273,7 +273,7 @@ def encoded(found: Scan, string: Callable[[int], bytes]) -> bytes:
     count = sum(map(len, function_rows))
     header = (len(names), len(rows), len(found.scopes), found.whole)
     parts = (
-        _HEADER.pack(*header, len(function_names), count, found.functions_known),
+        _HEADER.pack(*header, len(function_names), count, found.function_coverage),
         texts(list(names)),
         column("I", accumulate(names.values(), initial=0)),
         column("Q", [row[1] for row in rows]),
@@ -304,20 +304,20 @@ def _keyword(tag: int) -> str:
 CODE, INLINED = 1, 2
 # What an index knows of a unit's functions: too little, all but those that stand within others, or
 # all that such a language has. What gcc makes of a function within a function is not among them.
-KNOWN_NONE, KNOWN_SOME, KNOWN_ALL = range(3)
+NO_FUNCTIONS, OUTER_FUNCTIONS, ALL_FUNCTIONS = range(3)
 _CODE = frozenset({c.DW_AT_low_pc, c.DW_AT_ranges, c.DW_AT_entry_pc})
 _LINKAGE = frozenset({c.DW_AT_linkage_name, c.DW_AT_MIPS_linkage_name})
 _MOST = 8  # references to a name; compilers use two
 
 
-def known(unit: Unit, of_c: bool) -> int:
+def function_coverage(unit: Unit, of_c: bool) -> int:
     """How much an index has of the functions of such a unit."""
     if of_c or is_go(unit):
-        return KNOWN_ALL
+        return ALL_FUNCTIONS
     key = language_key(unit)
     if key == "asm":
-        return KNOWN_ALL
-    return KNOWN_SOME if key in ("c++", "rust") else KNOWN_NONE
+        return ALL_FUNCTIONS
+    return OUTER_FUNCTIONS if key in ("c++", "rust") else NO_FUNCTIONS
 
 
 def is_defined(declaration: Declaration, of_c: bool) -> bool:
@@ -422,7 +422,7 @@ class Scan:
     A name is its bytes, or an offset in .debug_str. A scope is (the scope around it, its name) by
     its place in ``scopes``; ``of C`` says that `struct s` and `s` are two names there. ``whole``:
     no variables are in scopes that were stepped over. ``functions`` are places and kinds of their
-    entries by name, of which units the index has ``functions_known``.
+    entries by name, of which units the index has ``function_coverage``.
     """
 
     def __init__(self) -> None:
@@ -432,7 +432,7 @@ class Scan:
         self.firsts: dict[Declaration, First] = {}
         self.whole = True
         self.gathered = Functions()
-        self.functions_known = KNOWN_ALL
+        self.function_coverage = ALL_FUNCTIONS
 
     @property
     def rows(self) -> Iterable[Row]:
@@ -451,11 +451,11 @@ class Scan:
     def found(self) -> Found:
         """All that is found, of numbers, texts and what holds them: marshal takes it."""
         rows = self.gathered.rows
-        return self.seen, list(self.scopes), rows, self.whole, self.functions_known
+        return self.seen, list(self.scopes), rows, self.whole, self.function_coverage
 
     def add(self, found: Found) -> None:
         """Take in what another pass found in the units behind."""
-        seen, scopes, functions, whole, functions_known = found
+        seen, scopes, functions, whole, function_coverage = found
         number = {NOWHERE: NOWHERE}  # here, of each scope there
         for at, (around, name) in enumerate(scopes):
             number[at] = self.scope(number[around], name)
@@ -466,4 +466,4 @@ class Scan:
         for name, places in functions.items():
             self.gathered.rows.setdefault(name, []).extend(places)
         self.whole = self.whole and whole
-        self.functions_known = min(self.functions_known, functions_known)
+        self.function_coverage = min(self.function_coverage, function_coverage)

@@ -18,7 +18,7 @@ from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import NAMED, NESTING, TAGGED, VARIABLES
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import DAMAGED, STRING_INDEX_FORMS
-from fetchc.debuginfo.dwarf.index_format import NOWHERE, Scan, is_defined, known
+from fetchc.debuginfo.dwarf.index_format import NOWHERE, Scan, function_coverage, is_defined
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family
 from fetchc.debuginfo.dwarf.qualified_names import (
     PARAMETERS,
@@ -233,7 +233,7 @@ def _unit(unit: Unit, found: Scan) -> None:
     nested = has_namespaces(unit)
     of_c = is_c_family(unit) and not nested
     whole = unit.compiler.instance_names_are_whole
-    found.functions_known = min(found.functions_known, known(unit, of_c))
+    found.function_coverage = min(found.function_coverage, function_coverage(unit, of_c))
     top = unit.top
     if not top.has_children:
         return

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Linked = Callable[[str], list[Die]]
 
-__all__ = ["concrete", "entries_named", "inlined_calls", "is_only_inlined", "made_from"]
+__all__ = ["concrete", "derived_from", "entries_named", "inlined_calls", "is_only_inlined"]
 
 # ------------------------------------------------------------------------------
 # Entries of functions by name, for what no symbol names: inlined, renamed, or stripped.
@@ -56,7 +56,7 @@ def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
     """Entries with code whose own name, or their declaration's, is ``name``."""
     known: dict[str, list[Die]] = {}  # a method is declared in each unit that sees its class
     for spelling in escaped(name):
-        given = _given(info, spelling)
+        given = _by_compiler_index(info, spelling)
         yield from given
         for die, code in _answering(info, spelling) if not given else ():
             if code is not False and info.ranges(die):
@@ -65,7 +65,7 @@ def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
                 yield from _instances(info, die, linked, known)
 
 
-def _given(info: DebugInfo, name: str) -> list[Die]:
+def _by_compiler_index(info: DebugInfo, name: str) -> list[Die]:
     # Those with code that an index of the compiler's leads to.
     if info.files.in_several_files:
         return []
@@ -95,7 +95,7 @@ def is_only_inlined(info: DebugInfo, name: str) -> bool:
     return found
 
 
-def made_from(unit: Unit, functions: list[int]) -> list[int] | None:
+def derived_from(unit: Unit, functions: list[int]) -> list[int] | None:
     """Where functions are that refer to those at these positions of the unit, directly or not.
 
     None as of :func:`~fetchc.debuginfo.dwarf.die_search.referring`.
@@ -113,7 +113,7 @@ def made_from(unit: Unit, functions: list[int]) -> list[int] | None:
 
 def _copies(info: DebugInfo, die: Die) -> Iterator[Die]:
     # Entries of its unit that come from it.
-    made = made_from(die.unit, [die.position])
+    made = derived_from(die.unit, [die.position])
     if made is not None:
         return (Die(die.unit, start) for start in made)
     return (one for one in info.subprograms(die.unit) if info.is_instance_of(one, die))
@@ -206,7 +206,7 @@ def _calls(unit: Unit, functions: list[int]) -> Iterable[int]:
     forms = {one.form(DW_AT_abstract_origin) for one in declared} - {None}
     if forms <= LOCAL_REFERENCE_FORMS and not functions:
         return ()
-    made = made_from(unit, functions)
+    made = derived_from(unit, functions)
     if made is not None:
         found = referring(unit, [*functions, *made], _CALLS, (DW_AT_abstract_origin,))
         if found is not None:

@@ -126,13 +126,13 @@ def merged_perhaps(info: DebugInfo, die: Die) -> tuple[str, ...]:
                 with_code.add(declaration(info, one).offset)
             elif _is_definition(one):
                 without.append(one)
-    wanted = _taken(info, own)
+    wanted = _value_sizes(info, own)
     return tuple(
         dict.fromkeys(
             own_name(info, declaration(info, one)) or ""
             for one in without
             if declaration(info, one).offset not in with_code
-            and _taken(info, one) == wanted
+            and _value_sizes(info, one) == wanted
             and not _is_inlined(info, one)
         )
     )
@@ -151,7 +151,7 @@ def _is_definition(die: Die) -> bool:
     return not (_has_code(die) or die.has(DW_AT_declaration) or die.has(DW_AT_abstract_origin))
 
 
-def _taken(info: DebugInfo, die: Die) -> list[int]:
+def _value_sizes(info: DebugInfo, die: Die) -> list[int]:
     # The sizes of what a function returns and takes, as far as its entry says.
     found = [_size(info, die)]
     found += [_size(info, one) for one in info.children(die) if one.tag == DW_TAG_formal_parameter]

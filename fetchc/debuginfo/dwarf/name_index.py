@@ -21,8 +21,8 @@ from fetchc.ceilings import watch, watched
 from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.dwarf.constants import VARIABLES, DW_TAG_subprogram
 from fetchc.debuginfo.dwarf.index_format import (
-    KNOWN_ALL,
-    KNOWN_NONE,
+    ALL_FUNCTIONS,
+    NO_FUNCTIONS,
     IndexTable,
     InMemory,
     Scan,
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 __all__ = ["NameIndex", "spread"]
 
 _BIG = 16 << 20  # bytes of .debug_info: to search so many for a name takes 0.1 s and more
-_WORTH_KEEPING = 1 << 20  # bytes of .debug_info: to read so many takes 50 ms
+_LEAST_CACHED = 1 << 20  # bytes of .debug_info: to read so many takes 50 ms
 _FEW_PLACES = 4  # of a string, for each of which all of .debug_info is searched
 _SUFFIX = ".names"
 _FUNCTIONS = frozenset({DW_TAG_subprogram})
@@ -57,14 +57,20 @@ class NameIndex:
     """The index of a program whose debug information is in one file, made when it is worth it."""
 
     __slots__ = (
-        "_asked", "_asked_given", "_file", "_info", "_looked", "_own", "_table",
+        "_asked",
+        "_asked_given",
+        "_file",
+        "_info",
+        "_own",
+        "_searched",
+        "_table",
     )  # fmt: skip
 
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
         self._table: IndexTable | None = None
         self._file: CachedFile | None = None
-        self._looked = False
+        self._searched = False
         self._asked: set[bytes] = set()  # names, until there is an index
         self._own: StandardNames | GdbNames | None = None
         self._asked_given = False
@@ -77,8 +83,8 @@ class NameIndex:
         key = _key(name)
         if key is None:
             return None
-        if self._known() is None:
-            given = self._given()
+        if self._cached_table() is None:
+            given = self._compiler_index()
             if given is not None and name.isascii():  # other letters have cases of their own
                 found = given.named(key, tags)
                 return [each for each in found if not self._in_function(each)]
@@ -93,7 +99,7 @@ class NameIndex:
         that are nowhere defined the index has the first of each scope.
         """
         key = _key(name)
-        if key is None or (self._known() is None and not self._is_worth_it(key)):
+        if key is None or (self._cached_table() is None and not self._is_worth_it(key)):
             return None
         found = self._asked_for(lambda table: table.named(key, VARIABLES))
         return found if self._table is not None and self._table.has_variables else None
@@ -105,19 +111,19 @@ class NameIndex:
         functions may be: one outside goes before them.
         """
         key = _key(name)
-        if key is None or (self._known() is None and not self._is_worth_it(key)):
+        if key is None or (self._cached_table() is None and not self._is_worth_it(key)):
             return None
         found = self._asked_for(lambda table: table.functions(key))
         assert self._table is not None
-        known = self._table.functions_known
-        return found if known == KNOWN_ALL or (found and known != KNOWN_NONE) else None
+        known = self._table.function_coverage
+        return found if known == ALL_FUNCTIONS or (found and known != NO_FUNCTIONS) else None
 
     def with_code(self, name: str) -> list[DieOffset]:
         """Functions of that plain or linkage name which a compiler's index leads to: all or none.
 
         gdb's does not lead to all: a linker that makes it has some units' names alone.
         """
-        key, given = _key(name), self._given()
+        key, given = _key(name), self._compiler_index()
         if key is None or given is None or not name.isascii():
             return []
         from fetchc.debuginfo.dwarf.debug_names import StandardNames
@@ -126,9 +132,9 @@ class NameIndex:
 
     def _asked_for(self, question: Callable[[IndexTable], list[Answer]]) -> list[Answer]:
         try:
-            return question(self._known() or self._made())
+            return question(self._cached_table() or self._build())
         except _Damaged:
-            return question(self._made())
+            return question(self._build())
 
     def _is_worth_it(self, name: bytes) -> bool:
         if self._info.files.section.size < _BIG:
@@ -142,7 +148,7 @@ class NameIndex:
         places = iter(()) if strings is None else strings.find_all(name + b"\0")
         return next(islice(places, _FEW_PLACES, None), None) is not None
 
-    def _given(self) -> StandardNames | GdbNames | None:
+    def _compiler_index(self) -> StandardNames | GdbNames | None:
         # What a compiler, a linker or gdb left in the file.
         if not self._asked_given:
             self._asked_given = True
@@ -164,17 +170,17 @@ class NameIndex:
         """All names of types outside functions."""
         return self._asked_for(lambda table: list(table.names(self._info.elf.debug_path)))
 
-    def _known(self) -> IndexTable | None:
-        if self._looked:
+    def _cached_table(self) -> IndexTable | None:
+        if self._searched:
             return self._table
-        self._looked = True
+        self._searched = True
         cache = self._info.elf.environment.cache
-        if cache is not None and self._info.files.section.size >= _WORTH_KEEPING:
+        if cache is not None and self._info.files.section.size >= _LEAST_CACHED:
             image = self._info.elf.debug_image
             key = f"names 4 {sys.byteorder} {image.identity()}"
             self._file = file = CachedFile(cache, image.build_id(), key, _SUFFIX)
             try:
-                self._table = IndexTable(_Kept(file)) if file.have else None
+                self._table = IndexTable(_CachedSource(file)) if file.have else None
             except _Damaged:
                 return None
         return self._table
@@ -186,7 +192,7 @@ class NameIndex:
             self._file.mark()
         return self._file.again
 
-    def _made(self) -> IndexTable:
+    def _build(self) -> IndexTable:
         info = self._info
         environment = info.elf.environment
         if environment.processes:
@@ -228,7 +234,7 @@ class _Damaged(Exception):
     pass
 
 
-class _Kept:
+class _CachedSource:
     # What is read of a kept index.
     def __init__(self, file: CachedFile) -> None:
         self._file = file

@@ -110,24 +110,24 @@ def _pointed(name: str) -> str:
 
 def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
     # Variants lie over each other, so they are no members: they are found by their names.
-    told = types.info.follow(part, DW_AT_discr)
-    size = None if told is None else types.size(types.target_die(told))
-    if told is not None and (size is None or size > _LONGEST_TAG):
-        raise malformed(told, f"a discriminant of {size} bytes")
-    number = None if told is None else types.target_die(told)
+    discriminant = types.info.follow(part, DW_AT_discr)
+    size = None if discriminant is None else types.size(types.target_die(discriminant))
+    if discriminant is not None and (size is None or size > _LONGEST_TAG):
+        raise malformed(discriminant, f"a discriminant of {size} bytes")
+    number = None if discriminant is None else types.target_die(discriminant)
     below = None if number is None else types.stripped(number)
     signed = below is not None and is_signed(types, below) is True
     variants: list[Variant] = []
     for child in types.children(part, DW_TAG_variant):
         member = next(types.children(child, DW_TAG_member), None)
-        if member is None or (told is None and _is_uninhabited(types, member)):
+        if member is None or (discriminant is None and _is_uninhabited(types, member)):
             continue
         value = _discriminant(child, size, signed)
         one = Member(member.string(DW_AT_name) or "", types.target(member), offset_of(member))
         variants.append(Variant(one, value))
     known = [(one.member.name, one.value) for one in variants if one.value is not None]
     shown: tuple[Member, ...] = ()
-    if told is not None and size is not None:
+    if discriminant is not None and size is not None:
         tag = ByteSize(min(size, _WIDEST))
         lowest, behind = (-(1 << 8 * tag - 1), 1 << 8 * tag - 1) if signed else (0, 1 << 8 * tag)
         # A tag of 16 bytes has no other values than those of the variants.
@@ -137,7 +137,7 @@ def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
             others = [one.member.name for one in variants if one.value is None]
             otherwise = others[0] if len(others) == 1 else ""
             enum = EnumType(made.name, tag, signed, tuple(known), False, otherwise)
-            shown = (Member(DISCRIMINANT, types.intern(enum), offset_of(told)),)
+            shown = (Member(DISCRIMINANT, types.intern(enum), offset_of(discriminant)),)
     return _with_variants(made, shown, tuple(variants))
 
 
@@ -242,7 +242,7 @@ def _terminated(types: TypeTable, made: StructType, data: Member) -> Type:
     # What has a NUL at its end is what a `char *` of C is.
     character = types.intern(CharType("char", ByteSize(1), True))
     pointer = PointerType("", ByteSize(types.word_bytes), character)
-    return _standing_for(made, Member("ptr", types.intern(pointer), data.offset))
+    return _with_value(made, Member("ptr", types.intern(pointer), data.offset))
 
 
 def _elements(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
@@ -285,7 +285,7 @@ def _inner(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | Non
     type_id = value.type
     if raw.get("of_argument") and (name := _argument_name(types, die)) in raw["of_argument"]:
         type_id = types.intern(BoolType(name, ByteSize(1)))
-    return _standing_for(
+    return _with_value(
         made, Member(value.name, type_id, value.offset), owned=raw.get("dereferences", False)
     )
 
@@ -294,10 +294,10 @@ def _count(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | Non
     value = _found(types, die, raw["data"])
     if value is None:
         return None
-    return _standing_for(made, Member(_LENGTH, value.type, value.offset), counts=True)
+    return _with_value(made, Member(_LENGTH, value.type, value.offset), counts=True)
 
 
-def _noted(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _with_notation(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
     if any(_found(types, die, [path]) is None for path in raw["data"]):
         return None
     return StructType(
@@ -306,7 +306,7 @@ def _noted(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | Non
     )  # fmt: skip
 
 
-def _shared(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _reference_counted(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
     # A pointer to counters and, behind them, the object; with a length where that has none.
     found = _found(types, die, raw["data"])
     pointer = None if found is None else types.type(found.type)
@@ -316,13 +316,13 @@ def _shared(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | No
         inner = types.type(pointer.target)
         if not isinstance(inner, StructType) or all(m.name != raw["value"] for m in inner.members):
             return None
-        return _standing_for(
+        return _with_value(
             made, Member("ptr", found.type, found.offset), shared=raw["value"], owned=True
         )
-    return _shared_row(types, made, found, pointer, raw)
+    return _counted_sequence(types, made, found, pointer, raw)
 
 
-def _shared_row(
+def _counted_sequence(
     types: TypeTable, made: StructType, found: Member, wide: Type | None, raw: Raw
 ) -> Type | None:
     # Rc<str> and Rc<[T]>: the text or the elements begin behind the counters.
@@ -354,7 +354,7 @@ def _shared_row(
     )
 
 
-def _standing_for(
+def _with_value(
     made: StructType, value: Member, counts: bool = False, shared: str = "", owned: bool = False
 ) -> StructType:
     return StructType(
@@ -416,8 +416,8 @@ _KINDS: dict[str, Callable[[TypeTable, Die, StructType, Raw], Type | None]] = {
     "count": _count,
     "elements": _elements,
     "inner": _inner,
-    "notation": _noted,
+    "notation": _with_notation,
     "ring": _ring,
-    "shared": _shared,
+    "shared": _reference_counted,
     "text": _text,
 }

@@ -341,7 +341,7 @@ def merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
     for template in _templates(info, die):
         declared = list(listing(info, template))
         if declared:
-            known |= _elsewhere(info, own, declared, known)
+            known |= _merged_by_lto(info, own, declared, known)
             merged = [
                 known.get(entry.offset, entry)
                 for entry in declared
@@ -352,7 +352,7 @@ def merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
     return own
 
 
-def _elsewhere(
+def _merged_by_lto(
     info: DebugInfo, own: list[Die], declared: list[Die], known: dict[int, Die]
 ) -> dict[int, Die]:
     # GCC's link-time optimisation merges an inline function that several units have from one

@@ -74,7 +74,14 @@ def _save(unit: Unit, found: Marks, file: CachedFile) -> None:
 class CachedMarks(Marks):
     """Marks of walks, and those of an outline."""
 
-    __slots__ = ("_addresses", "_entries", "_functions", "_kept", "_kept_around", "_outer")
+    __slots__ = (
+        "_addresses",
+        "_entries",
+        "_functions",
+        "_outer",
+        "_outline_around",
+        "_outline_starts",
+    )
 
     def __init__(self, first: int, data: memoryview) -> None:
         super().__init__(first)
@@ -85,15 +92,17 @@ class CachedMarks(Marks):
         for count in (functions, counts[0], counts[0], counts[1], counts[1]):
             columns.append(numbers[:count])
             numbers = numbers[count:]
-        self._functions, self._kept, self._kept_around, self._entries, self._outer = columns
+        self._functions, self._outline_starts, self._outline_around, self._entries, self._outer = (
+            columns
+        )
 
     def before(self, position: int) -> tuple[int, Around]:
         """The last known start in front of ``position`` or at it, else the first of all."""
         known = super().before(position)
-        at = bisect_right(self._kept, position) - 1
-        if at < 0 or self._kept[at] <= known[0]:
+        at = bisect_right(self._outline_starts, position) - 1
+        if at < 0 or self._outline_starts[at] <= known[0]:
             return known
-        return self._kept[at], self._chain(self._kept_around[at])
+        return self._outline_starts[at], self._chain(self._outline_around[at])
 
     def function(self, address: int) -> int:
         """Where the subprogram that starts at ``address`` is; -1 where none does."""

@@ -15,7 +15,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_upper_bound,
     DW_TAG_subrange_type,
 )
-from fetchc.debuginfo.dwarf.expressions import worth
+from fetchc.debuginfo.dwarf.expressions import value_place
 from fetchc.debuginfo.dwarf.location_lists import MAX_ENTRIES, entries, section_name
 from fetchc.debuginfo.dwarf.variables import (
     described,
@@ -186,7 +186,7 @@ def array_length(
         expression = subrange.block(attribute)
         if expression is not None:
             base = frame_base_at(info, function, address)
-            found = worth(expression, subrange.unit, base)
+            found = value_place(expression, subrange.unit, base)
         else:
             variable = info.follow(subrange, attribute)
             if variable is None or not _is_word(info, variable):

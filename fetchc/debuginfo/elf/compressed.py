@@ -75,28 +75,28 @@ def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
         return size, _cached(image, header, size, lambda: found)
     if method == _ZSTD:
 
-        def made() -> StreamInflater:
+        def create() -> StreamInflater:
             stream = ZstdInflater(path, name, mapped, start, end, size)
             stream.share = image.inflation
             return stream
 
-        return size, _cached(image, header, size, made)
+        return size, _cached(image, header, size, create)
     raise DebugInfoError("FC0905", path, f"compressed by an unknown method ({method})", name)
 
 
 def _cached(
-    image: Image, header: SectionHeader, size: int, made: Callable[[], StreamInflater]
+    image: Image, header: SectionHeader, size: int, create: Callable[[], StreamInflater]
 ) -> Inflater:
     cache = image.environment.cache
     if cache is None or size < _LEAST_CACHED or image.status is None:
-        return made()
+        return create()
     from fetchc.debuginfo.cache import CachedSection
 
     # A stream of zlib ends in the checksum of what it inflates to.
     end = header.offset + header.size
     which = f"{header.name} {image.identity()} {header.offset} {header.size} {size}"
     key = f"{which} {image.map[end - 4 : end].hex()}"
-    return CachedSection(cache, image.build_id(), key, made)
+    return CachedSection(cache, image.build_id(), key, create)
 
 
 class Inflation:

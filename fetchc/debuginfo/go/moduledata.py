@@ -25,8 +25,8 @@ __all__ = [
     "Module",
     "build_version",
     "declared_by_twin",
-    "known_version",
     "module",
+    "supported_version",
 ]
 
 LABEL = "runtime.moduledata"
@@ -117,7 +117,7 @@ def module(functions: FunctionTable) -> Module:
     )
 
 
-def known_version(memory: Memory) -> GoVersion:
+def supported_version(memory: Memory) -> GoVersion:
     """Which Go built the program; DebugInfoError FC0905 where that is not one of the known."""
     facts = table("runtime/go/program")
     found = build_version(memory)
@@ -131,7 +131,7 @@ def known_version(memory: Memory) -> GoVersion:
 
 
 def _read(memory: Memory, address: int) -> Module:
-    minor = known_version(memory).minor
+    minor = supported_version(memory).minor
     sequences = table("runtime/go/program")["module"]
     first = max(n for key in sequences if (n := int(key.removeprefix("since_"))) <= minor)
     places: dict[str, int] = {}

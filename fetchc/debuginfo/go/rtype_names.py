@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.debuginfo.byte_reader import encode_number, uleb_bytes
 from fetchc.debuginfo.dwarf.go_name_lookup import unescaped
 from fetchc.debuginfo.go import rtypes
-from fetchc.debuginfo.go.moduledata import Memory, known_version, module
+from fetchc.debuginfo.go.moduledata import Memory, module, supported_version
 from fetchc.debuginfo.go.pclntab import function_table
 from fetchc.debuginfo.go.rtypes import LABEL, Descriptors
 from fetchc.diag.diagnostic import DebugInfoError
@@ -87,14 +87,14 @@ class Shapes:
             return self._made_types.type(type_id)
         found = self._known.get(type_id)
         if found is None:
-            found = self._known[type_id] = self._made(self.descriptors.at(type_id - FIRST))
+            found = self._known[type_id] = self._type_of(self.descriptors.at(type_id - FIRST))
         return found
 
     def name(self, one: Descriptor) -> str:
         """Its name as the linker writes it."""
         return linker_name(self.descriptors, one)
 
-    def _made(self, one: Descriptor) -> Type:
+    def _type_of(self, one: Descriptor) -> Type:
         name, size = self.name(one), ByteSize(one.size)
         known = rtypes
         if one.kind == known.BOOL:
@@ -463,7 +463,7 @@ def descriptors_of(elf: Elf, architecture: str) -> Descriptors | None:
     functions = function_table(memory)
     if functions is None:
         return None
-    return Descriptors(memory, module(functions), known_version(memory))
+    return Descriptors(memory, module(functions), supported_version(memory))
 
 
 def interface_tables(elf: Elf, architecture: str) -> tuple[tuple[str, str], ...]:

@@ -12,7 +12,7 @@ from fetchc.debuginfo.dwarf.go_name_lookup import escaped, package_of, unescaped
 from fetchc.debuginfo.dwarf.subprograms import LOCAL
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.environment import DEFAULT
-from fetchc.debuginfo.go.moduledata import Memory, known_version, module
+from fetchc.debuginfo.go.moduledata import Memory, module, supported_version
 from fetchc.debuginfo.go.pclntab import function_table
 from fetchc.debuginfo.go.rtype_names import FIRST, Shapes, descriptor_of, label, linker_name, named
 from fetchc.debuginfo.go.rtypes import Descriptors
@@ -108,18 +108,20 @@ class StrippedGoProgram(DwarfProgram):
                 yield symbol.name
 
     def _function(self, row: Row) -> Function:
-        version = known_version(self._table.memory)
+        version = supported_version(self._table.memory)
         first = table("runtime/go/program")["registers"].get(self.architecture)
         registers = first is not None and version.minor >= first
         # Symbols tell which convention assembly follows, but for functions of one file.
         symbols = self._elf.symbols_at(row.address)
-        told = [one for one in symbols if one.name.removesuffix(ABI0) == row.name]
-        own = not told or (told[0].binding == LOCAL and not told[0].name.endswith(ABI0))
+        own_symbols = [one for one in symbols if one.name.removesuffix(ABI0) == row.name]
+        own = not own_symbols or (
+            own_symbols[0].binding == LOCAL and not own_symbols[0].name.endswith(ABI0)
+        )
         assembly = own and self._table.is_assembly(row)
         tool = ASSEMBLY if assembly else COMPILER
         return Function(
             unescaped(row.name),
-            told[0].name if told else row.name,
+            own_symbols[0].name if own_symbols else row.name,
             row.address,
             ByteSize(self._table.size(row)),
             None,
@@ -133,16 +135,16 @@ class StrippedGoProgram(DwarfProgram):
         return LANGUAGE
 
     @property
-    def _known(self) -> Shapes:
+    def _runtime_shapes(self) -> Shapes:
         if self._shapes is None:
             memory = self._table.memory
-            found = Descriptors(memory, module(self._table), known_version(memory))
+            found = Descriptors(memory, module(self._table), supported_version(memory))
             self._shapes = Shapes(found, self._types)
         return self._shapes
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself, by its descriptor."""
-        return self._known.type(type_id) if type_id >= FIRST else super().type(type_id)
+        return self._runtime_shapes.type(type_id) if type_id >= FIRST else super().type(type_id)
 
     def completed(self, type_id: TypeId) -> TypeId:
         """Itself: descriptors are complete; of C the definition."""
@@ -153,11 +155,11 @@ class StrippedGoProgram(DwarfProgram):
         if function is not None and function.language != LANGUAGE:
             return super().types_named(name, function)
         package = "" if function is None else package_of(function.symbol)
-        return tuple(dict.fromkeys(named(self._known, name, package)))
+        return tuple(dict.fromkeys(named(self._runtime_shapes, name, package)))
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that have one and can be reached."""
-        known = self._known
+        known = self._runtime_shapes
         for one in known.descriptors.every():
             if one.named:
                 yield known.name(one)
@@ -209,7 +211,7 @@ class RuntimeFacts(DwarfGo):
     def packages_called(self, name: str) -> tuple[str, ...]:
         """Import paths of the packages whose types the run time knows by that beginning."""
         try:
-            known = self._stripped._known.descriptors
+            known = self._stripped._runtime_shapes.descriptors
             types = [one for one in known.every() if one.named and one.name.startswith(f"{name}.")]
         except DebugInfoError:
             return ()  # damaged types: functions have their names all the same
@@ -217,7 +219,7 @@ class RuntimeFacts(DwarfGo):
 
     def runtime_types(self) -> RuntimeTypes:
         """What Go's run time knows of the types."""
-        return _ByAddress(self._stripped._known)
+        return _ByAddress(self._stripped._runtime_shapes)
 
 
 class _ByAddress:

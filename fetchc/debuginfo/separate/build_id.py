@@ -73,24 +73,24 @@ def read_alternate(image: Image) -> tuple[str, str]:
 def opened(
     path: str,
     fits: Callable[[Image], str],
-    told: list[str],
+    tried: list[str],
     called: str = "",
     root: str = "",
     environment: Environment = DEFAULT,
 ) -> Image | None:
-    """The file at ``path``, None where it is the wrong one: why goes to ``told``, which calls it
+    """The file at ``path``, None where it is the wrong one: why goes to ``tried``, which calls it
     ``called``. ``fits`` says why a file is wrong, and nothing of the right one. ``root`` is the
     root directory of who names the file.
     """
     try:
         image = Image(path, root=root, environment=environment)
     except DebugInfoError as broken:
-        told.append(f"{called or path} ({broken.what})")
+        tried.append(f"{called or path} ({broken.what})")
         return None
     reason = fits(image)
     if not reason:
         return image
-    told.append(f"{called or path} ({reason})")
+    tried.append(f"{called or path} ({reason})")
     return None
 
 

@@ -169,19 +169,21 @@ class Finder:
 
         if search.debug_file is not None:
             return self._given(search.debug_file, fits)
-        told: list[str] = []
+        tried: list[str] = []
         wrong: list[str] = []
         paths = [] if build_id is None else list(by_build_id(search, build_id))
         if link is not None:
             paths += linked(search, program.path, link[0])
         paths += named_after(search, program.path)
-        found = _first(self._others(paths), fits, told, wrong, self._where, _lacks_all)
+        found = _first(self._others(paths), fits, tried, wrong, self._where, _lacks_all)
         if found is None and build_id is not None:
-            found = self._downloaded(build_id, lambda image: fits(image) or _lacks_all(image), told)
-        self.tried = tuple(told)
+            found = self._downloaded(
+                build_id, lambda image: fits(image) or _lacks_all(image), tried
+            )
+        self.tried = tuple(tried)
         if found is None and wrong:
             help = "install the debug package of exactly this build, or remove the stale file"
-            raise self._wrong(wrong[0], tuple(told), help)
+            raise self._wrong(wrong[0], tuple(tried), help)
         return found
 
     def _given(self, path: str, fits: Callable[[Image], str]) -> Image:
@@ -195,8 +197,8 @@ class Finder:
             raise DebugInfoError("FC0903", path, what, help="name the file that has it")
         return image
 
-    def _wrong(self, what: str, told: tuple[str, ...], help: str) -> DebugInfoError:
-        notes = (f"tried {'; '.join(told)}",) if len(told) > 1 else ()
+    def _wrong(self, what: str, tried: tuple[str, ...], help: str) -> DebugInfoError:
+        notes = (f"tried {'; '.join(tried)}",) if len(tried) > 1 else ()
         path = self._program.path
         return MissingDebugFile("FC0908", path, f"its debug file {what}", help=help, notes=notes)
 
@@ -210,16 +212,16 @@ class Finder:
             def fits(image: Image) -> str:
                 return other_build(image, build_id)
 
-            told: list[str] = []
+            tried: list[str] = []
             wrong: list[str] = []
             paths = alternate(self.search, owner.path, name, build_id)
-            found = _first(paths, fits, told, wrong, self._where) or self._downloaded(
-                build_id, fits, told
+            found = _first(paths, fits, tried, wrong, self._where) or self._downloaded(
+                build_id, fits, tried
             )
             if found is None:
                 what = f"the alternate debug file {name} (build-id {build_id})"
                 help = "install the debug package that has it, or name its folder with --debug-dir"
-                raise _missing(owner.path, what, told, wrong, help)
+                raise _missing(owner.path, what, tried, wrong, help)
             self._opened[build_id] = found
         return self._opened[build_id]
 
@@ -229,16 +231,16 @@ class Finder:
         ``fits`` says why a file is the wrong one (its dwo_id), and nothing of the right one. The
         package of all of them is looked for by :meth:`package`, first.
         """
-        told: list[str] = []
+        tried: list[str] = []
         wrong: list[str] = []
         paths = split(self.search, self._program.path, folder, name)
-        found = _first(paths, fits, told, wrong, self._where)
+        found = _first(paths, fits, tried, wrong, self._where)
         if found is None:
             help = (
                 "keep the .dwo files of the build, name their folder with --debug-dir, or make a "
                 "package of them: dwp -e PROGRAM"
             )
-            raise _missing(self._program.path, f"the split debug file {name}", told, wrong, help)
+            raise _missing(self._program.path, f"the split debug file {name}", tried, wrong, help)
         return found
 
     def package(self, debug_file: Image) -> Image | None:
@@ -263,32 +265,32 @@ class Finder:
         return self._advice
 
     def _downloaded(
-        self, build_id: str, fits: Callable[[Image], str], told: list[str]
+        self, build_id: str, fits: Callable[[Image], str], tried: list[str]
     ) -> Image | None:
         if not self._online or not os.environ.get("DEBUGINFOD_URLS"):
             return None
         from fetchc.debuginfo.separate.debuginfod import ask
 
-        return ask(build_id, fits, told, self._program.environment)
+        return ask(build_id, fits, tried, self._program.environment)
 
 
-def _missing(path: str, what: str, told: list[str], wrong: list[str], help: str) -> DebugInfoError:
+def _missing(path: str, what: str, tried: list[str], wrong: list[str], help: str) -> DebugInfoError:
     code, why = ("FC0908", "is of another build") if wrong else ("FC0909", "is not found")
     return MissingDebugFile(
-        code, path, f"{what} {why}", help=help, notes=(f"tried {'; '.join(told)}",)
+        code, path, f"{what} {why}", help=help, notes=(f"tried {'; '.join(tried)}",)
     )
 
 
 def _first(
     paths: Iterable[str],
     fits: Callable[[Image], str],
-    told: list[str],
+    tried: list[str],
     wrong: list[str],
     where: tuple[str, Environment],
     useless: Callable[[Image], str] = lambda image: "",
 ) -> Image | None:
-    # The first file that fits and is of use. What was tried goes to ``told``, with the reason where
-    # it is not just absent; files of another build to ``wrong``, too. ``where`` has the root
+    # The first file that fits and is of use. Paths go to ``tried``, with the reason where the file
+    # is not just absent; files of another build go to ``wrong``, too. ``where`` has the root
     # directory that paths are resolved in.
     def reason(image: Image) -> str:
         other = fits(image)
@@ -299,11 +301,11 @@ def _first(
     root, environment = where
     for path in dict.fromkeys(paths):
         if exists(path, root):
-            image = opened(path, reason, told, root=root, environment=environment)
+            image = opened(path, reason, tried, root=root, environment=environment)
             if image is not None:
                 return image
         else:
-            told.append(path)
+            tried.append(path)
     return None
 
 

@@ -260,7 +260,7 @@ class Store:
         self._cache = cache
         self.folder = "" if cache is None else os.path.join(cache.path, FOLDER)
 
-    def known(self, build_id: str) -> str | None:
+    def cached_path(self, build_id: str) -> str | None:
         """The path of a kept file; empty where the servers had none a while ago; None: ask."""
         cache = self._cache
         if cache is None or not self.folder or not own_folder(self.folder, cache.user):
@@ -447,12 +447,12 @@ class _Delegated(Transfers):
 def ask(
     build_id: str,
     fits: Callable[[Image], str],
-    told: list[str],
+    tried: list[str],
     environment: Environment = DEFAULT,
 ) -> Image | None:
     """The debug file with that build ID, cached or downloaded; None where nobody has it.
 
-    ``fits`` says why a file is the wrong one. What was tried goes to ``told``.
+    ``fits`` says why a file is the wrong one. What was tried goes to ``tried``.
     """
     remote = environment.remote
     transfers = Transfers(environment) if remote is None else _Delegated(environment, remote)
@@ -460,32 +460,32 @@ def ask(
     if not asked:
         return None
     store = Store(asked, environment.cache)
-    known = store.known(build_id)
-    if known == "":
-        told.append("the servers of DEBUGINFOD_URLS (not there minutes ago)")
+    cached_path = store.cached_path(build_id)
+    if cached_path == "":
+        tried.append("the servers of DEBUGINFOD_URLS (not there minutes ago)")
         return None
-    for path in [known] if known else client_cache(build_id):
+    for path in [cached_path] if cached_path else client_cache(build_id):
         if exists(path):
             foreign = check_owner(path, environment.user)
             if foreign:
-                told.append(f"{path} (not used: {foreign})")
+                tried.append(f"{path} (not used: {foreign})")
                 continue
-            image = opened(path, fits, told, environment=environment)
+            image = opened(path, fits, tried, environment=environment)
             if image is not None:
                 return image
     absent = True
     for number, server in enumerate(asked):
         url = _shown(server, build_id)
         try:
-            image = _from(transfers, number, url, build_id, fits, told, environment)
+            image = _from(transfers, number, url, build_id, fits, tried, environment)
             if image is not None:
                 return image
             absent = False
         except Unavailable as refused:
-            told.append(f"{url} ({refused})")
+            tried.append(f"{url} ({refused})")
             absent = absent and refused.absent
     if absent and (why := transfers.absent(build_id)):
-        told.append(why)
+        tried.append(why)
     return None
 
 
@@ -515,7 +515,7 @@ def _from(
     url: str,
     build_id: str,
     fits: Callable[[Image], str],
-    told: list[str],
+    tried: list[str],
     environment: Environment,
 ) -> Image | None:
     partial, why, absent = transfers.download(server, build_id)
@@ -523,7 +523,7 @@ def _from(
         raise Unavailable(why, absent)
     image = None
     try:
-        image = opened(partial, fits, told, url, environment=environment)
+        image = opened(partial, fits, tried, url, environment=environment)
     finally:
         if image is None:
             transfers.discard(partial)

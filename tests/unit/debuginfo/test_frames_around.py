@@ -50,10 +50,10 @@ def callee_() -> Frame:
 
 def test_a_register_is_where_the_callee_saved_it_or_still_there(callee: Frame) -> None:
     assert callee.return_address() == memory(SP, 24)
-    assert callee.of_caller(BX) == memory(SP, 16)
-    assert callee.of_caller(R12) == InRegister(R12)
-    assert callee.of_caller(SP) == pointer_to(memory(SP, 32))
-    assert isinstance(callee.of_caller(DI), Absent)  # the callee may have used it
+    assert callee.caller_register(BX) == memory(SP, 16)
+    assert callee.caller_register(R12) == InRegister(R12)
+    assert callee.caller_register(SP) == pointer_to(memory(SP, 32))
+    assert isinstance(callee.caller_register(DI), Absent)  # the callee may have used it
 
 
 def test_what_a_caller_passes(callee: Frame) -> None:
@@ -74,8 +74,8 @@ def test_what_a_caller_passes(callee: Frame) -> None:
 def test_a_frame_by_the_frame_pointer(callee: Frame) -> None:
     caller = outer_frame(callee, row(memory(BP, 16), bp=-16))
     assert caller.return_address() == memory(BP, 8)  # the callee left rbp alone
-    assert caller.of_caller(BP) == memory(BP, 0)
-    assert caller.of_caller(BX) == memory(SP, 16)
+    assert caller.caller_register(BP) == memory(BP, 0)
+    assert caller.caller_register(BX) == memory(SP, 16)
 
 
 def test_a_place_of_the_entry_is_filled_in() -> None:

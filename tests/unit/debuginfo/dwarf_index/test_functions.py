@@ -85,7 +85,7 @@ def test_names_behind_references_are_there(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.usefixtures("_eager")
 @pytest.mark.parametrize(
     ("file", "known", "missing"),
-    [(C, index_format.KNOWN_ALL, []), (CPP, index_format.KNOWN_SOME, None)],
+    [(C, index_format.ALL_FUNCTIONS, []), (CPP, index_format.OUTER_FUNCTIONS, None)],
 )
 def test_what_is_missing_tells_in_some_languages(
     file: str, known: int, missing: list[object] | None, monkeypatch: pytest.MonkeyPatch
@@ -94,8 +94,8 @@ def test_what_is_missing_tells_in_some_languages(
     assert program._info.name_index.functions("none") == missing
     assert program._info.name_index.functions("main")
     assert program._info.name_index._table is not None
-    assert program._info.name_index._table.functions_known == known
-    monkeypatch.setattr(index_scan, "known", lambda *_: index_format.KNOWN_NONE)
+    assert program._info.name_index._table.function_coverage == known
+    monkeypatch.setattr(index_scan, "known", lambda *_: index_format.NO_FUNCTIONS)
     assert opened(file)._info.name_index.functions("main") is None
 
 

@@ -74,7 +74,7 @@ def test_a_scope_that_is_not_entered_is_noticed(monkeypatch: pytest.MonkeyPatch)
 def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CacheFolder:
     """Small files are indexed as big ones are; the cache is in the folder."""
     monkeypatch.setattr(name_index, "_BIG", 0)
-    monkeypatch.setattr(name_index, "_WORTH_KEEPING", 0)
+    monkeypatch.setattr(name_index, "_LEAST_CACHED", 0)
     return CacheFolder(str(tmp_path / "cache"))
 
 

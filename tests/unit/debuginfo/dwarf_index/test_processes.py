@@ -195,7 +195,7 @@ def test_an_interrupted_one_leaves_no_process_and_no_file(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(index_scan, "_unit", lambda *_: time.sleep(1000))
-    monkeypatch.setattr(name_index, "_WORTH_KEEPING", 0)
+    monkeypatch.setattr(name_index, "_LEAST_CACHED", 0)
     cache = CacheFolder(str(tmp_path / "cache"))
     environment = Environment(cache, progress=interrupt, processes=True)
     with pytest.raises(KeyboardInterrupt):

@@ -9,7 +9,7 @@ import pytest
 
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.go.moduledata import Memory, known_version, module
+from fetchc.debuginfo.go.moduledata import Memory, module, supported_version
 from fetchc.debuginfo.go.pclntab import function_table
 from fetchc.debuginfo.go.rtypes import Descriptors
 from fetchc.diag.diagnostic import DebugInfoError
@@ -102,7 +102,7 @@ def _descriptors(path: str) -> Descriptors:
     memory = Memory(Elf(path), "x86_64")
     functions = function_table(memory)
     assert functions is not None
-    return Descriptors(memory, module(functions), known_version(memory))
+    return Descriptors(memory, module(functions), supported_version(memory))
 
 
 @pytest.mark.parametrize("name", [*FIXTURES, "go1.24"])
