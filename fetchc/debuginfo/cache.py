@@ -1,11 +1,11 @@
-"""The files that are kept between runs: written whole, mapped, and trusted for nothing.
+"""Cached files: results that are expensive to compute, by the build ID of the file they are from.
 
-A file is a header and then, from a page's beginning, the bytes. The header has a checksum of
-itself, one of each block of the bytes, and what the bytes are (the key): build-id, device and
-inode, size and times of the last change of the file that they were made from. Two files with one
-build-id do not mix, and one that was replaced or touched is read anew. What does not agree, is
-another user's or open to others is not used, as if nothing were kept. Files are written under
-another name and renamed, so that any number of processes can read and write.
+A file is a header and then, at a page boundary, the bytes. The header has a checksum of itself, one
+of each block of the bytes, and what the bytes are from (the key): build ID, device and inode, size
+and times of the last change. Two files with one build ID do not mix, and a file that was replaced
+or touched is read again. A cached file that does not agree, that another user owns or that others
+can read is not used. Files are written under another name and renamed, so that any number of
+processes can read and write.
 """
 
 from __future__ import annotations
@@ -324,11 +324,10 @@ def _aligned(size: int) -> int:
 # ------------------------------------------------------------------------------
 # Inflated debug sections.
 #
-# Of a question about a compressed file, inflating is a third to a half, and every run inflates
-# the same bytes. So what a run has inflated, a section's first bytes, is written to a file when
-# the run ends, and mapped by the next one. To write takes a fifth of the time to inflate, which
-# is lost on a file that nobody asks about again: the first run leaves an empty file, the second
-# one writes.
+# Inflating takes a third to a half of a request about a compressed file, and every run inflates the
+# same bytes. The first bytes of a section, as far as a run has inflated them, are written to a file
+# when the run ends, and mapped by the next one. Writing takes a fifth of the time of inflating,
+# which is lost if there is no other request: the first run leaves an empty file, the second writes.
 
 LEAST = 1 << 17  # bytes inflated in about 0.5 ms: less is not worth a file
 

@@ -1,4 +1,4 @@
-"""Variables that the linker or the loader has put somewhere: by their symbols.
+"""Variables that the linker or the loader places: by their symbols.
 
 ``extern char **environ`` is declared where it is used, and defined in another library (the
 executable has a copy of it then, or the code reads its address from the global offset table), in

@@ -1,4 +1,4 @@
-"""Perf maps: where code is that no symbol table names, one piece a line: ``START SIZE NAME``.
+"""Perf maps: lines ``START SIZE NAME`` about code that no symbol table names.
 
 A runtime writes one of what it compiles, ``/tmp/perf-PID.map``, at the process's addresses;
 crossgen one of an image, ``NAME.ni.{MVID}.map``. Numbers are hexadecimal, with ``0x`` or without.

@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).parents[2] / "fetchc/debuginfo"
 
 # Formats of fetchc's own, which no other program writes: cached files, and arrays of this process.
 OWN_FORMATS = {
-    "cache.py", "index_format.py", "name_index.py", "unit_outlines.py", "call_sites.py",
+    "cache.py", "name_index_format.py", "name_index.py", "cached_die_parents.py", "call_sites.py",
 }  # fmt: skip
 
 

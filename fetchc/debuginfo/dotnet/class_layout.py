@@ -1,8 +1,8 @@
-"""Where the fields of an object are, as the runtime places them when it loads the class.
+"""Class layout: where the fields of an object are, as the runtime places them.
 
-What of a type decides which of the ways of :mod:`.arrangement` is its own. Source: dotnet/runtime,
-src/coreclr/vm/methodtablebuilder.cpp and classlayoutinfo.cpp; mono/mono,
-mono/metadata/class-init.c; held against the offsets of running runtimes (targets/runtime/dotnet
+The kind and the fields of a type decide how: explicit, sequential or automatic. Source:
+dotnet/runtime, src/coreclr/vm/methodtablebuilder.cpp and classlayoutinfo.cpp; mono/mono,
+mono/metadata/class-init.c; compared with the offsets of running runtimes (targets/runtime/dotnet
 says which).
 """
 

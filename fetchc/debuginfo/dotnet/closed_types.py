@@ -1,4 +1,4 @@
-"""Types with nothing left open: a definition and its type arguments, by number.
+"""Closed generic types: a definition and its type arguments, by number.
 
 Every type gets a number of its own, so that what is known of one can be kept in a dictionary.
 """

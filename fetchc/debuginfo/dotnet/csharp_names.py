@@ -1,4 +1,4 @@
-"""Names of methods as people write them, taken apart and compared.
+"""Names of methods as people write them in C#, split into parts and compared.
 
 ``Ns.Type.Method``, ``Type.Method``, ``Type::Method(string)``, with type arguments in ``<>`` for one
 instantiation, as C#, perf maps and stack traces show them.

@@ -1,4 +1,4 @@
-"""Signatures of .NET metadata: the types of fields and of methods' parameters.
+"""ECMA-335 signatures: the types of fields and of methods' parameters.
 
 Source: ECMA-335, partition II, section 23.2; the codes from 0x3d to 0x3f are of ReadyToRun images
 (dotnet/runtime, readytorun-format.md).

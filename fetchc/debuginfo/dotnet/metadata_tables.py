@@ -1,4 +1,4 @@
-"""The metadata of an assembly: its streams, its tables read row by row, its heaps.
+"""ECMA-335 metadata: the streams of an assembly, its tables row by row, its heaps.
 
 Nothing is read before it is asked for, but the headers that say where rows begin. Rows count
 from 1, as tokens do. Source: ECMA-335, partition II, section 24.

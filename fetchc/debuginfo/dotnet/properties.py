@@ -1,4 +1,4 @@
-"""Properties that are no automatic ones: the fields that their getters return, or why not."""
+"""Properties with a getter of their own: the fields that it returns, or why that is not known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The native code inside an image: ReadyToRun's header, and from a method to its first byte.
+"""ReadyToRun: the header of the native code inside an image, and from a method to its first byte.
 
 Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md.
 """

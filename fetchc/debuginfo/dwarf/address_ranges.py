@@ -212,7 +212,7 @@ class AddressTable:
         # The units that are still to be read; of a big file, others are known from earlier runs.
         self._last = DieOffset(-1)
         if self._info.elf.environment.cache is not None and self._info.files.section.size >= _BIG:
-            from fetchc.debuginfo.dwarf.unit_cache import cached_ranges
+            from fetchc.debuginfo.dwarf.cached_units import cached_ranges
 
             self._scanned, self._last = cached_ranges(self._info, self.found)
         known = self._last

@@ -1,4 +1,4 @@
-"""Call-frame instructions: the rules of a frame at one address.
+"""Call-frame information (CFI): the rules of a frame at one address.
 
 Source: DWARF 5, sections 6.4.2 and 6.4.3; GNU instructions: binutils' ``include/dwarf2.def``.
 """

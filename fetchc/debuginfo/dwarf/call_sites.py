@@ -1,4 +1,4 @@
-"""What is said of the calls in a function's code: DW_TAG_call_site, and what passes what.
+"""Call sites (DW_TAG_call_site): the calls in a function's code, and what each of them passes.
 
 Source: DWARF 5, sections 3.3.1.4 (DW_AT_call_all_calls and its like) and 3.4 (call sites); before
 it the GNU extensions of the same meaning, gcc's ``include/dwarf2.def``.

@@ -344,7 +344,7 @@ class DebugInfo:
         """Where entries of the unit are known to start: of a big one, what is kept of it."""
         if unit.end - unit.offset < _BIG_UNIT or unit.sections is not self.files.own:
             return Marks(unit.die_offset - unit.offset)
-        from fetchc.debuginfo.dwarf.unit_outlines import marks
+        from fetchc.debuginfo.dwarf.cached_die_parents import marks
 
         return marks(unit)
 

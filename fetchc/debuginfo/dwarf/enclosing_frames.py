@@ -1,4 +1,4 @@
-"""The frames around a probed instruction, in terms of the registers that are there.
+"""Unwinding: the frames around a probed instruction, in terms of the registers that are there.
 
 What a caller's register holds is where the unwind tables of all frames within it say; memory of
 other frames may have changed since, so that what lies there is nowhere.

@@ -1,4 +1,4 @@
-"""The index that gdb made: .gdb_index (``gdb-add-index``).
+"""The index of gdb: .gdb_index (``gdb-add-index``).
 
 It leads from qualified names to the units that define them, not to entries, so that those units
 are walked. What linkers make (``--gdb-index``, version 7) is not used: they take the names from

@@ -1,4 +1,4 @@
-"""Variables outside functions, by name.
+"""Global variables, and static ones of files, functions and classes, by name.
 
 What a name means often stands apart from where it is: a class declares its static members, a
 declaration within a namespace is completed outside of it, and link-time optimisation gives the

@@ -1,4 +1,4 @@
-"""Calls that were inlined, by the name of what was called.
+"""Inlined subroutines (DW_TAG_inlined_subroutine), by the name of the function.
 
 Such a call refers to the abstract instance of the function, which each unit has its own of: the
 bytes of its units are searched for that reference, and few other entries are read.
@@ -128,7 +128,7 @@ def _answering(info: DebugInfo, name: str) -> Iterator[tuple[Die, bool | None]]:
             if answers_to(info, die, name):
                 yield die, None
         return
-    from fetchc.debuginfo.dwarf.index_format import CODE
+    from fetchc.debuginfo.dwarf.name_index_format import CODE
 
     for offset, kind in known:
         die = info.die(offset)

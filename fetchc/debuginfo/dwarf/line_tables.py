@@ -1,4 +1,4 @@
-"""The rows of a unit's line program: which line of which file each instruction is of.
+"""Line tables: the rows of a line program, which line of which file each instruction is of.
 
 Source: DWARF 5, sections 6.2.2 and 6.2.5.
 """
@@ -304,7 +304,7 @@ DW_LNE_set_address = 0x02
 class LineRow(Record):
     """The code from ``address`` to the next row's belongs to ``line`` of ``file``.
 
-    ``file`` is an index for ``file_name`` of :mod:`.lines.header`. The row of ``end_sequence``
+    ``file`` is an index for ``file_name``. The row of ``end_sequence``
     is the first address behind a run of code and belongs to no line.
     """
 

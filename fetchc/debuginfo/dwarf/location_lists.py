@@ -1,4 +1,4 @@
-"""Location lists of both generations.
+"""Location lists: .debug_loclists of DWARF 5, .debug_loc of DWARF 4.
 
 Source: DWARF 5, section 7.7.3 (.debug_loclists) and DWARF 4, section 2.6.2 (.debug_loc);
 view pairs: binutils' ``include/dwarf2.def``, DW_LLE_view_pair (gcc -gvariable-location-views).

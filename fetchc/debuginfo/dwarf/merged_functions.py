@@ -1,4 +1,4 @@
-"""Functions that a linker or gcc folded into one: one address, and each has its own types.
+"""Identical code folding, by a linker or gcc: one address, several functions, each with its types.
 
 ``--icf=all`` keeps one of several functions with the same code. All their symbols have its address
 then. ld.gold gives it to their entries as well, of which the first may be another function's; lld

@@ -1,4 +1,4 @@
-"""When the index of a file's types, variables and functions is made, and where it is kept.
+"""The name index of a file's types, variables and functions: when it is built, where it is cached.
 
 A listing of types reads all units anyway. A single name is searched for in the bytes of a file
 first, which takes less time than an index does; whoever searches a big file a second time, in the
@@ -20,7 +20,7 @@ from struct import Struct
 from fetchc.ceilings import watch, watched
 from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.dwarf.constants import VARIABLES, DW_TAG_subprogram
-from fetchc.debuginfo.dwarf.index_format import (
+from fetchc.debuginfo.dwarf.name_index_format import (
     ALL_FUNCTIONS,
     NO_FUNCTIONS,
     IndexTable,
@@ -28,7 +28,7 @@ from fetchc.debuginfo.dwarf.index_format import (
     Scan,
     encoded,
 )
-from fetchc.debuginfo.dwarf.index_scan import read_units, scan
+from fetchc.debuginfo.dwarf.name_index_scan import read_units, scan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.debug_names import StandardNames
     from fetchc.debuginfo.dwarf.gdb_index import GdbNames
-    from fetchc.debuginfo.dwarf.index_format import Found
+    from fetchc.debuginfo.dwarf.name_index_format import Found
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.quantities import DieOffset
 
@@ -198,7 +198,7 @@ class NameIndex:
         if environment.processes:
             found = spread(info, environment.progress)
         else:
-            from fetchc.debuginfo.dwarf.index_scan import scan
+            from fetchc.debuginfo.dwarf.name_index_scan import scan
 
             found = scan(info, environment.progress)
         data = encoded(found, _strings(info))

@@ -2,7 +2,7 @@
 
 A reference to a slice or text is a structure of two words. An enum with fields has a variant
 part: one member tells which of the variants is there, either a tag or a value that the fields of
-the others cannot have (a niche). :mod:`.rust_library` has types of the standard library.
+the others cannot have (a niche).
 Source: rustc, compiler/rustc_codegen_llvm/src/debuginfo/metadata; DWARF 5, section 5.7.10.
 """
 

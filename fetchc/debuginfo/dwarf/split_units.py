@@ -1,4 +1,4 @@
-"""Units that are split off into .dwo files or a package of them (-gsplit-dwarf).
+"""Split DWARF: units in .dwo files or in a package of them (-gsplit-dwarf).
 
 The program keeps skeleton units with addresses and the name of the file that has the rest. A
 file is opened when something of its unit is asked for, and must have the unit's dwo_id.

@@ -1,4 +1,4 @@
-"""Functions by name: symbols first, the debug information's names where there is no symbol.
+"""Subprograms by name: symbols first, then the names of the debug information.
 
 A symbol is found by its bytes and leads straight to an address and its unit; looking
 for a DW_AT_name reads the whole file's, so it comes second.

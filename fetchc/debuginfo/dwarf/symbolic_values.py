@@ -1,4 +1,4 @@
-"""Values on the stack of a location expression, without a process.
+"""Values on the stack of a location expression, without a process: symbols and what is added.
 
 An entry is a number, an address (kept as the place in memory that starts there), or
 something that only a run could tell, with the words for the user.

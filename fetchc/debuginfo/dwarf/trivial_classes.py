@@ -1,4 +1,4 @@
-"""Whether a C++ class is passed by reference, where the compiler does not say so itself.
+"""Whether a C++ class is passed by reference, where the compiler does not say so.
 
 By reference goes what is "non-trivial for the purposes of calls": a class with a copy or move
 constructor or a destructor of its own, with virtual functions or bases, or with such a base or

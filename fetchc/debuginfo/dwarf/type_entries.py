@@ -1,4 +1,4 @@
-"""Debugging information entries become types of the vocabulary, one at a time.
+"""Types: debugging information entries become types of the vocabulary, one at a time.
 
 A type is read when asked for and refers to others by the offset of their entry, so a
 cycle costs nothing. What no entry describes (``void``, the inner dimensions of an array,

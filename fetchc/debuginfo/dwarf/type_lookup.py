@@ -1,4 +1,4 @@
-"""Types by name, as spelled by a person.
+"""Types by name, as a person spells it.
 
 A name is looked for in the unit of the function at hand first, then in the whole file. Unlike
 definitions of one name are all handed back, for the caller to refuse.

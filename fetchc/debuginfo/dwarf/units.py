@@ -368,7 +368,7 @@ class UnitSection:
         self._looked = True
         info = self.sections.info
         if info.elf.environment.cache is not None and self.sections is info.files.own:
-            from fetchc.debuginfo.dwarf.unit_cache import cached_unit_starts
+            from fetchc.debuginfo.dwarf.cached_units import cached_unit_starts
 
             self._starts, self._next = cached_unit_starts(self)
 

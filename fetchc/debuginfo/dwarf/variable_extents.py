@@ -1,4 +1,4 @@
-"""Every place of a variable, with the addresses where it is there.
+"""Every location of a variable with its address ranges.
 
 Source: DWARF 5, section 2.6.2 (location lists).
 """

@@ -1,4 +1,4 @@
-"""Parameters, results and locals.
+"""Parameters, results and locals: which ones a function has, and where each of them is.
 
 A function's entry with code often stands apart from the one that was declared: the
 concrete copy leaves out parameters it does not use, the abstract one has no places. Here

@@ -1,4 +1,4 @@
-"""Static probes: the notes that ``<sys/sdt.h>`` leaves about them in an ELF file.
+"""USDT: the notes that ``<sys/sdt.h>`` writes about static probes in an ELF file.
 
 A note has the address of the probed instruction, the address that the section ``.stapsdt.base``
 had when the program was linked, that of a counter by which the program knows that somebody looks

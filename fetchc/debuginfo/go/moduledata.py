@@ -1,4 +1,4 @@
-"""How a Go program describes itself to its run time: which Go built it, where its types are."""
+"""Moduledata of Go: which version built the program, and where its types are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Go's own table of functions: names and addresses of all of them, in every Go program.
+"""The pclntab of Go: names and addresses of all functions, in every Go program.
 
 The run time prints tracebacks by it, so no linker option leaves it out. It is found by its
 section's name, else by its first bytes: linkers of C put it into other sections.

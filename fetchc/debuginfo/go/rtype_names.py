@@ -1,4 +1,4 @@
-"""Types of a Go program by name in the run time's descriptors, and the names that tell them apart.
+"""Names of Go's type descriptors: types by name, and the names that tell them apart.
 
 Nothing lists types by name; but a type's name is in the file as a text, and its descriptor has the
 text's offset. So both are searched for as bytes, and what is found is read as what it should be.

@@ -1,4 +1,4 @@
-"""The descriptors of a Go program's types, which its run time reads.
+"""Type descriptors of Go (abi.Type), which its run time reads.
 
 Source: Go 1.15 to 1.27, src/internal/abi/type.go, src/reflect/type.go and src/runtime/type.go
 (Type, UncommonType, ArrayType, ChanType, FuncType, InterfaceType, MapType, StructType, Name).

@@ -1,4 +1,4 @@
-"""What a program says about its debug files, and whether a file is the one it means."""
+"""Build IDs, .gnu_debuglink and .gnu_debugaltlink: which debug files fit a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looks for the debug files of one program, and remembers where it looked."""
+"""Searches for the separate debug files of a program, and records where it searched."""
 
 from __future__ import annotations
 

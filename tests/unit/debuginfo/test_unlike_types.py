@@ -9,7 +9,7 @@ import pytest
 import fetchc
 from fetchc.debuginfo.dwarf.constants import DW_AT_name, DW_TAG_structure_type
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
-from fetchc.debuginfo.dwarf.index_scan import scan
+from fetchc.debuginfo.dwarf.name_index_scan import scan
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.quantities import DieOffset
 from tests.support.toolchains import require

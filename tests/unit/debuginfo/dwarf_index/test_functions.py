@@ -7,10 +7,15 @@ from collections.abc import Iterator
 import pytest
 
 from fetchc.debuginfo.dwarf import constants as c
-from fetchc.debuginfo.dwarf import index_format, index_scan, inlined_subroutines, name_index
+from fetchc.debuginfo.dwarf import (
+    inlined_subroutines,
+    name_index,
+    name_index_format,
+    name_index_scan,
+)
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.debuginfo.dwarf.index_format import CODE, INLINED
+from fetchc.debuginfo.dwarf.name_index_format import CODE, INLINED
 from fetchc.debuginfo.dwarf.qualified_names import declaration, qualified_name
 from fetchc.quantities import DieOffset
 from tests.support.cases import CORPUS
@@ -76,16 +81,16 @@ def test_it_has_what_a_walk_finds(file: str) -> None:
 @pytest.mark.usefixtures("_eager")
 def test_names_behind_references_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = walked(opened(CPP))
-    monkeypatch.setattr(index_format, "_MOST", 0)
+    monkeypatch.setattr(name_index_format, "_MOST", 0)
     assert indexed(opened(CPP), list(wanted)) == wanted  # read in another way
-    monkeypatch.setattr(index_format, "_read", lambda *_: None)
+    monkeypatch.setattr(name_index_format, "_read", lambda *_: None)
     assert indexed(opened(CPP), list(wanted)) != wanted
 
 
 @pytest.mark.usefixtures("_eager")
 @pytest.mark.parametrize(
     ("file", "known", "missing"),
-    [(C, index_format.ALL_FUNCTIONS, []), (CPP, index_format.OUTER_FUNCTIONS, None)],
+    [(C, name_index_format.ALL_FUNCTIONS, []), (CPP, name_index_format.OUTER_FUNCTIONS, None)],
 )
 def test_what_is_missing_tells_in_some_languages(
     file: str, known: int, missing: list[object] | None, monkeypatch: pytest.MonkeyPatch
@@ -95,7 +100,9 @@ def test_what_is_missing_tells_in_some_languages(
     assert program._info.name_index.functions("main")
     assert program._info.name_index._table is not None
     assert program._info.name_index._table.function_coverage == known
-    monkeypatch.setattr(index_scan, "known", lambda *_: index_format.NO_FUNCTIONS)
+    monkeypatch.setattr(
+        name_index_scan, "function_coverage", lambda *_: name_index_format.NO_FUNCTIONS
+    )
     assert opened(file)._info.name_index.functions("main") is None
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf import constants, index_scan, name_index
+from fetchc.debuginfo.dwarf import constants, name_index, name_index_scan
 from fetchc.debuginfo.dwarf.constants import DW_AT_declaration, DW_AT_name, DW_TAG_namespace
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.debuginfo.dwarf.index_format import Scan
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family
+from fetchc.debuginfo.dwarf.name_index_format import Scan
 from fetchc.debuginfo.environment import CacheFolder, Environment
 from tests.support.cases import CORPUS
 
@@ -66,7 +66,7 @@ def test_it_has_what_a_walk_finds(file: str) -> None:
 
 
 def test_a_scope_that_is_not_entered_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_scan, "NESTING", frozenset())
+    monkeypatch.setattr(name_index_scan, "NESTING", frozenset())
     assert set(opened(CPP).type_names()) < set(walked(opened(CPP)))
 
 
@@ -82,13 +82,13 @@ def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CacheFolder:
 def passes(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """Grows by one with each pass over all units."""
     made: list[object] = []
-    plain = index_scan.scan
+    plain = name_index_scan.scan
 
     def counted(*arguments: object) -> Scan:
         made.append(arguments)
         return plain(*arguments)  # type: ignore[arg-type]  # as they come
 
-    monkeypatch.setattr(index_scan, "scan", counted)
+    monkeypatch.setattr(name_index_scan, "scan", counted)
     return made
 
 
@@ -154,7 +154,7 @@ def test_an_interrupted_pass_leaves_nothing(
         assert 0 < done <= total
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(index_scan, "_RELEASE", -1)
+    monkeypatch.setattr(name_index_scan, "_RELEASE", -1)
     with pytest.raises(KeyboardInterrupt):
         opened(C, Environment(eager, progress=interrupt)).type_names()
     assert not Path(eager.path).exists()

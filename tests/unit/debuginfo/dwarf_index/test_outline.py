@@ -11,10 +11,10 @@ import pytest
 
 from fetchc.debuginfo.dwarf import (
     address_ranges,
+    cached_die_parents,
+    cached_units,
     debug_info,
     dies,
-    unit_cache,
-    unit_outlines,
     units,
 )
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
@@ -49,10 +49,10 @@ def eager(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Eager:
     """Small files are treated as big ones are."""
     for module, name in (
         (debug_info, "_BIG_UNIT"), (address_ranges, "_BIG"),
-        (unit_outlines, "_FAR"), (units, "_BIG"), (unit_cache, "_FEW"),
+        (cached_die_parents, "_FAR"), (units, "_BIG"), (cached_units, "_FEW"),
     ):  # fmt: skip
         monkeypatch.setattr(module, name, 0)
-    monkeypatch.setattr(unit_outlines, "_DISTANCE", 64)
+    monkeypatch.setattr(cached_die_parents, "_DISTANCE", 64)
     return Eager(tmp_path / "cache")
 
 
@@ -100,7 +100,7 @@ def test_kept_it_answers_the_same(file: str, eager: Eager) -> None:
     assert {kept.suffix for kept in eager.path.iterdir()} >= {".outline", ".units"}
     assert all(kept.stat().st_mode & 0o777 == 0o600 for kept in eager.path.iterdir())
     kept = eager.opened(file)
-    assert isinstance(next(kept.units()).marks, unit_outlines.CachedMarks)
+    assert isinstance(next(kept.units()).marks, cached_die_parents.CachedMarks)
     assert ask(kept) == plain
     assert eager.cache.notes == []
 
@@ -139,7 +139,7 @@ def test_a_part_of_the_ranges_is_gone_on_from(eager: Eager) -> None:
 
 def test_a_mark_at_a_wrong_place_is_noticed(eager: Eager, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = ask(eager.opened(CPP))
-    monkeypatch.setattr(unit_outlines, "_numbered", lambda *_: unit_outlines._NONE)
+    monkeypatch.setattr(cached_die_parents, "_numbered", lambda *_: cached_die_parents._NONE)
     ask(eager.opened(CPP))
     assert ask(eager.opened(CPP)) != plain
 
@@ -216,7 +216,7 @@ def test_a_folder_that_cannot_be_written_to_keeps_nothing(eager: Eager) -> None:
 
 def test_a_unit_whose_siblings_are_elsewhere_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = next(opened().units())
-    assert unit_outlines.encoded(unit) is not None
+    assert cached_die_parents.encoded(unit) is not None
     plain = dies.sibling
 
     def moved(unit: Unit, *rest: object) -> int | None:
@@ -224,21 +224,21 @@ def test_a_unit_whose_siblings_are_elsewhere_has_none(monkeypatch: pytest.Monkey
         return None if found is None else found + 1
 
     monkeypatch.setattr(dies, "sibling", moved)
-    assert unit_outlines.encoded(unit) is None
+    assert cached_die_parents.encoded(unit) is None
 
 
 def test_a_function_beyond_all_addresses_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
     unit = next(opened().units())
-    monkeypatch.setattr(unit_outlines, "functions", lambda *_: {0x1000: 20, 1 << 64: 30})
-    assert unit_outlines.encoded(unit) is None
-    monkeypatch.setattr(unit_outlines, "functions", lambda *_: {0x1000: 20, (1 << 64) - 1: 30})
-    assert unit_outlines.encoded(unit) is not None
+    monkeypatch.setattr(cached_die_parents, "functions", lambda *_: {0x1000: 20, 1 << 64: 30})
+    assert cached_die_parents.encoded(unit) is None
+    monkeypatch.setattr(cached_die_parents, "functions", lambda *_: {0x1000: 20, (1 << 64) - 1: 30})
+    assert cached_die_parents.encoded(unit) is not None
 
 
 def test_a_damaged_unit_has_none() -> None:
     unit = next(opened().units())
     data = unit.data
     unit._data = data[: len(data) // 2]
-    assert unit_outlines.encoded(unit) is None
+    assert cached_die_parents.encoded(unit) is None
     unit._data = data[:-1]
-    assert unit_outlines.encoded(unit) is None
+    assert cached_die_parents.encoded(unit) is None

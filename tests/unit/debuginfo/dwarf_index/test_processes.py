@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf import index_format, index_scan, name_index
+from fetchc.debuginfo.dwarf import name_index, name_index_format, name_index_scan
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
-from fetchc.debuginfo.dwarf.index_format import encoded
+from fetchc.debuginfo.dwarf.name_index_format import encoded
 from fetchc.debuginfo.elf.elf_file import Elf
 from fetchc.debuginfo.environment import CacheFolder, Environment
 from fetchc.diag.diagnostic import DebugInfoError
@@ -33,7 +33,7 @@ def spread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are as big ones, and the machine has three processors."""
     monkeypatch.setattr(name_index, "_SHARE", 1)
     monkeypatch.setattr(name_index, "_allowed", lambda: 3)
-    monkeypatch.setattr(index_scan, "_RELEASE", -1)
+    monkeypatch.setattr(name_index_scan, "_RELEASE", -1)
 
 
 @pytest.fixture
@@ -62,7 +62,7 @@ def index(path: str | Path) -> bytes:
 
 def one_pass(path: str | Path) -> bytes:
     read = info(path)
-    return encoded(index_scan.scan(read, None), name_index._strings(read))
+    return encoded(name_index_scan.scan(read, None), name_index._strings(read))
 
 
 def gone(pid: int) -> bool:
@@ -85,12 +85,12 @@ def test_it_is_what_one_pass_makes(
     assert all(map(gone, forks))
 
 
-def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> index_format.Scan:
+def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> name_index_format.Scan:
     # A pass that met types of those names in those scopes, one behind the other.
-    made = index_format.Scan()
+    made = name_index_format.Scan()
     made.whole = whole
     for at, (scopes, name) in enumerate(names):
-        scope = index_format.NOWHERE
+        scope = name_index_format.NOWHERE
         for each in scopes:
             scope = made.scope(scope, each.encode())
         key = (scope, name.encode(), 0, 1, None, False)
@@ -102,7 +102,7 @@ def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> index_form
 def test_what_passes_found_is_put_together_by_scopes() -> None:
     first = (("a",), "x"), (("b",), "x"), ((), "y")
     behind = (("c",), "x"), (("b",), "x"), (("a", "b"), "x"), (("a", "b"), "y"), ((), "y")
-    together, whole = index_format.Scan(), _pass(*first, *behind)
+    together, whole = name_index_format.Scan(), _pass(*first, *behind)
     together.add(_pass(*first).found())
     shifted = _pass(*behind)
     for rows in shifted.gathered.rows.values():
@@ -117,7 +117,7 @@ def test_what_passes_found_is_put_together_by_scopes() -> None:
 
 @pytest.mark.parametrize("wholes", [(True, False), (False, True)])
 def test_what_one_pass_knows_too_little_of_is_not_whole(wholes: tuple[bool, bool]) -> None:
-    together = index_format.Scan()
+    together = name_index_format.Scan()
     for each in wholes:
         together.add(_pass(whole=each).found())
     assert not together.whole
@@ -194,7 +194,7 @@ def test_an_interrupted_one_leaves_no_process_and_no_file(
     def interrupt(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(index_scan, "_unit", lambda *_: time.sleep(1000))
+    monkeypatch.setattr(name_index_scan, "_unit", lambda *_: time.sleep(1000))
     monkeypatch.setattr(name_index, "_LEAST_CACHED", 0)
     cache = CacheFolder(str(tmp_path / "cache"))
     environment = Environment(cache, progress=interrupt, processes=True)
@@ -218,7 +218,7 @@ def test_a_process_without_root_ends_those_that_it_started(
     if not child:
         try:
             give_up_root()
-            monkeypatch.setattr(index_scan, "_unit", lambda *_: time.sleep(1000))
+            monkeypatch.setattr(name_index_scan, "_unit", lambda *_: time.sleep(1000))
             try:
                 name_index.spread(info(CPP), interrupt)
             except KeyboardInterrupt:
@@ -266,7 +266,7 @@ ORPHANS = f"""
 import os, sys, time
 sys.path.insert(0, {str(CHECKOUT)!r})
 from fetchc.debuginfo.dwarf import name_index as processes
-from fetchc.debuginfo.dwarf import index_scan as scan
+from fetchc.debuginfo.dwarf import name_index_scan as scan
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.elf.elf_file import Elf
 processes._SHARE, scan._RELEASE, processes._allowed = 1, -1, lambda: 3

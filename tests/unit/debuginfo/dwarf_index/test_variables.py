@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.debuginfo.dwarf import global_variables, index_format, index_scan, name_index
+from fetchc.debuginfo.dwarf import global_variables, name_index, name_index_format, name_index_scan
 from fetchc.debuginfo.dwarf.constants import VARIABLES, DW_AT_name, DW_TAG_base_type
 from fetchc.debuginfo.dwarf.dies import Die, entries
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
@@ -127,7 +127,7 @@ def test_variables_that_are_left_out_are_noticed(monkeypatch: pytest.MonkeyPatch
     asked = names(opened(C))
     searched = answers(opened(C), asked)
     eager(monkeypatch)
-    monkeypatch.setattr(index_scan, "_variable", lambda *_: None)
+    monkeypatch.setattr(name_index_scan, "_variable", lambda *_: None)
     assert answers(opened(C), asked) != searched
 
 
@@ -138,15 +138,15 @@ def test_a_scope_that_is_stepped_over_has_the_file_searched(
     asked = names(opened(CPP))
     searched = answers(opened(CPP), asked)
     eager(monkeypatch)
-    monkeypatch.setattr(index_scan, "_STRANGE", frozenset({DW_TAG_base_type}))
-    monkeypatch.setattr(index_scan, "NAMED", frozenset())
-    monkeypatch.setattr(index_scan, "_variable", lambda *_: None)
+    monkeypatch.setattr(name_index_scan, "_STRANGE", frozenset({DW_TAG_base_type}))
+    monkeypatch.setattr(name_index_scan, "NAMED", frozenset())
+    monkeypatch.setattr(name_index_scan, "_variable", lambda *_: None)
     assert answers(opened(CPP), asked) == searched
 
 
 def test_variables_are_no_types(monkeypatch: pytest.MonkeyPatch) -> None:
     listed = set(opened(CPP).type_names())
-    monkeypatch.setattr(index_format, "VARIABLES", frozenset())
+    monkeypatch.setattr(name_index_format, "VARIABLES", frozenset())
     assert listed < set(opened(CPP).type_names())
 
 

@@ -1,4 +1,4 @@
-"""The index as bytes: types and variables by name, then functions by name.
+"""The name index as bytes: types and variables by name, then functions by name.
 
 Behind the header come, of types and variables: the names in their order, and the first row of
 each; DieOffset, scope and tag of each row; the scope around each scope, and the names of scopes.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from typing import Literal, Protocol
 
     from fetchc.debuginfo.dwarf.abbrev import Declaration, Getter
-    from fetchc.debuginfo.dwarf.index_scan import Hop, Name, Read, ReadName
+    from fetchc.debuginfo.dwarf.name_index_scan import Hop, Name, Read, ReadName
     from fetchc.debuginfo.dwarf.units import Unit
 
     Code = Literal["Q", "I", "i", "H", "B"]
@@ -175,7 +175,7 @@ class IndexTable:
     """Types, variables and functions by name.
 
     ``has_variables``: all of them outside functions; ``function_coverage`` is of
-    :class:`~fetchc.debuginfo.dwarf.index_format.Scan`.
+    :class:`~fetchc.debuginfo.dwarf.name_index_format.Scan`.
     """
 
     def __init__(self, source: Source) -> None:

@@ -1,4 +1,4 @@
-"""One pass over all units: the named types and variables outside functions, and the functions.
+"""Builds the name index: one pass over all units for types, global variables and functions.
 
 In a kernel, 15 million entries describe 35,000 types, each again and again: every C file that
 includes a header has its own. So the pass steps over what is inside functions, and takes of equal
@@ -6,7 +6,7 @@ definitions the first. Equal are those of one name, scope, tag, size and line wh
 members have the same names: one is too few, as Redis 8 shows, and to read all takes long. Of
 variables all definitions have rows, by their declaration where that stands apart, and of those that
 are merely declared the first of each scope, with linkage and without. Of functions see
-:mod:`fetchc.debuginfo.dwarf.index_format`. Entries are read by functions generated for each
+:mod:`fetchc.debuginfo.dwarf.name_index_format`. Entries are read by functions generated for each
 declaration, as in :mod:`fetchc.debuginfo.dwarf.forms`.
 """
 
@@ -18,8 +18,8 @@ from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import NAMED, NESTING, TAGGED, VARIABLES
 from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.forms import DAMAGED, STRING_INDEX_FORMS
-from fetchc.debuginfo.dwarf.index_format import NOWHERE, Scan, function_coverage, is_defined
 from fetchc.debuginfo.dwarf.languages import has_namespaces, is_c_family
+from fetchc.debuginfo.dwarf.name_index_format import NOWHERE, Scan, function_coverage, is_defined
 from fetchc.debuginfo.dwarf.qualified_names import (
     PARAMETERS,
     UNNAMED_NAMESPACE,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
-    from fetchc.debuginfo.dwarf.index_format import Entry, First, Key, Plan
+    from fetchc.debuginfo.dwarf.name_index_format import Entry, First, Key, Plan
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.diag.diagnostic import DebugInfoError
 
