@@ -67,7 +67,7 @@ def store(folder: CacheFolder, name: str, content: bytes) -> None:
 class CachedFile:
     """One file of the folder, for the bytes that ``key`` tells from all others.
 
-    ``again`` says whether an earlier run asked for it, ``have`` how many bytes are kept.
+    ``again`` says whether an earlier run asked for it, ``have`` how many bytes are cached.
     """
 
     __slots__ = (
@@ -89,7 +89,7 @@ class CachedFile:
         self._look()
 
     def upto(self, size: int) -> memoryview | None:
-        """At least the first ``size`` bytes; None where so many are not kept, or not whole."""
+        """At least the first ``size`` bytes; None where so many are not cached, or damaged."""
         if size > self.have:
             return None
         if self._good < size:
@@ -289,7 +289,7 @@ def removed(path: str) -> None:
 
 
 def entries(folder: str) -> list[tuple[float, int, str]]:
-    """Time of last use, bytes and name of what is kept, what writers left behind included."""
+    """Time of last use, bytes and name of each cached file, and of partial ones of killed runs."""
     found = []
     with os.scandir(folder) as names:
         for entry in names:
@@ -333,7 +333,7 @@ LEAST = 1 << 17  # bytes inflated in about 0.5 ms: less is not worth a file
 
 
 class CachedSection:
-    """An inflater that first looks at what is kept of its section.
+    """An inflater that first looks for the cached bytes of its section.
 
     ``create`` makes the one that inflates, where that is needed; ``key`` says which bytes of which
     file the section is made of, in words that no other has.
@@ -388,7 +388,7 @@ class CachedSection:
         return self._inflater
 
     def save(self) -> None:
-        """Write what was inflated, where that is more than is kept and worth it."""
+        """Write what was inflated, where that is more than is cached and takes long enough."""
         cached, inflater = self._cached, self._inflater
         if cached is None or inflater is None:
             return

@@ -296,7 +296,7 @@ class BtfEvents:
 
 
 # ------------------------------------------------------------------------------
-# Where the types of the running kernel begin, kept between runs: to find out is half a question.
+# Where the types of the running kernel begin, cached: finding them takes half of a request.
 #
 # Known by the kernel's build-id, a hash of all that it was linked from, its BTF included. Source:
 # ld's --build-id; Documentation/ABI/stable/sysfs-kernel-notes of Linux.
@@ -310,9 +310,9 @@ def running_btf(name: str, data: Buffer | mmap.mmap, cache: CacheFolder | None) 
     if cache is None or build_id is None:
         return Btf(name, data)
     file = CachedFile(cache, build_id, f"btf {sys.byteorder} {len(data)}", ".btf")
-    kept = file.upto(file.have) if file.have and file.have % WORD == 0 else None
-    if kept is not None:
-        return Btf(name, data, starts=kept.cast("I"))
+    cached = file.upto(file.have) if file.have and file.have % WORD == 0 else None
+    if cached is not None:
+        return Btf(name, data, starts=cached.cast("I"))
     made = Btf(name, data)
     file.write(made.starts.tobytes())
     return made

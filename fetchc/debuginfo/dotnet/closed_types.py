@@ -1,6 +1,6 @@
 """Closed generic types: a definition and its type arguments, by number.
 
-Every type gets a number of its own, so that what is known of one can be kept in a dictionary.
+Every type gets a number of its own, so that a dictionary can have what is known of one.
 """
 
 from __future__ import annotations

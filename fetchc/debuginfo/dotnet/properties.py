@@ -51,28 +51,28 @@ def steps(assembly: Assembly, row: int) -> tuple[Step, ...] | None:
         body = _body(assembly, row)
     except DebugInfoError:
         return None  # taken out of the image, or broken
-    at, begun, kept = 0, False, False
+    at, begun, stored = 0, False, False
     found: list[Step] = []
     while at < len(body):
         code = body[at]
         branch = next((one for one in NEXT if body.startswith(one, at)), b"")
         if code == RETURN:
-            whole = at + 1 == len(body) and begun and not kept
+            whole = at + 1 == len(body) and begun and not stored
             return tuple(found) if whole and found and found[-1].code != LOAD_ADDRESS else None
         if code == NOP:
             at += 1
-        elif branch and kept:
+        elif branch and stored:
             at += len(branch)
         elif body.startswith(VOLATILE, at):
             at += len(VOLATILE)
         elif code == THIS and not begun:
             begun, at = True, at + 1
-        elif code in (TO_FIRST_LOCAL, FIRST_LOCAL) and kept == (code == FIRST_LOCAL) and found:
-            kept, at = not kept, at + 1
-        elif code in WITH_TOKEN and begun and not kept:
+        elif code in (TO_FIRST_LOCAL, FIRST_LOCAL) and stored == (code == FIRST_LOCAL) and found:
+            stored, at = not stored, at + 1
+        elif code in WITH_TOKEN and begun and not stored:
             found.append(Step(code, decode_number(body[at + 1 : at + 5], True)))
             at += 5
-        elif code == LENGTH and body[at + 1 : at + 2] == bytes([AS_INT]) and found and not kept:
+        elif code == LENGTH and body[at + 1 : at + 2] == bytes([AS_INT]) and found and not stored:
             found.append(Step(code, 0))
             at += 2
         else:

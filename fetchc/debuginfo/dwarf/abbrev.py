@@ -2,7 +2,7 @@
 
 A table is split only as far as the codes asked for, and only declarations asked for are
 decoded. Compilers write one table for each unit but the same declarations again and again
-(8,717 distinct ones in the 2,352 tables of a kernel), so these are kept by their bytes.
+(8,717 distinct ones in the 2,352 tables of a kernel), so these are cached by their bytes.
 Source: DWARF 5, section 7.5.3.
 """
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["AbbrevTable", "Declaration", "DeclarationCache"]
 
 _CHUNK = 1024  # bytes of a table read first; tables of large C units have a few thousand
-_MOST = 1 << 16  # declarations kept
+_MOST = 1 << 16  # declarations cached
 _GENERATE_AFTER = 12  # exec costs as much as about this many interpreted skips
 
 

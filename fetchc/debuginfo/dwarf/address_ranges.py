@@ -117,7 +117,7 @@ def _rnglist(unit: Unit, offset: int) -> Iterator[Range]:
 # Which unit has the code at an address.
 #
 # .debug_aranges says it where there is one (gcc, rustc); Go and clang write none, there the top
-# entries of the units are read, as far as needed, and kept. Source: DWARF 5, section 6.1.2
+# entries of the units are read, as far as needed, and cached. Source: DWARF 5, section 6.1.2
 # (unchanged since version 2).
 
 _ESCAPE = b"\xff\xff\xff\xff"  # the length that announces 64-bit DWARF
@@ -339,9 +339,9 @@ _SEARCHES = 3
 
 def function_at(unit: Unit, address: Address) -> Die | None:
     """The concrete subprogram of ``unit`` one of whose ranges starts at ``address``."""
-    kept = unit.marks.function(address)
-    if kept is not None:
-        return None if kept < 0 else Die(unit, kept)
+    cached = unit.marks.function(address)
+    if cached is not None:
+        return None if cached < 0 else Die(unit, cached)
     unit.searches += 1
     if unit.searches > _SEARCHES:
         if unit.functions is None:

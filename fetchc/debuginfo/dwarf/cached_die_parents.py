@@ -43,7 +43,7 @@ _SUFFIX = ".outline"
 
 
 def marks(unit: Unit) -> Marks:
-    """The marks of a unit of the program's own file; kept ones where they are."""
+    """The marks of a unit of the program's own file; cached ones where they are."""
     first = unit.die_offset - unit.offset
     cache = unit.info.elf.environment.cache
     size = unit.end - unit.offset

@@ -553,7 +553,7 @@ class FrameSection:
 # Call-frame information: the entry of an address, and where its frame is.
 #
 # .eh_frame is asked first, by the sorted table of .eh_frame_hdr or, without one, entry by entry;
-# then .debug_frame, the only one of pure Go programs. Nothing is kept between questions.
+# then .debug_frame, the only one of pure Go programs. Nothing is cached between requests.
 #
 # Source: DWARF 5, section 6.4.1; Linux Standard Base Core 5.0, section 10.6.
 

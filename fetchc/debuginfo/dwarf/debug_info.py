@@ -205,11 +205,11 @@ def _signed_type(info: DebugInfo, die: Die, signature: int) -> Die:
     return Die(unit, unit.type_offset - unit.offset)
 
 
-# Bytes of units kept for the next question. Most questions stay in one unit; the largest
+# Bytes of units cached for the next question. Most questions stay in one unit; the largest
 # unit seen (10 MB, C++ with boost) is read from the mapped file in 2 ms.
 _RESIDENT = 16 << 20
 _BIG_UNIT = 1 << 20  # bytes: to walk over so many takes 5 ms and more
-_TABLES = 256  # abbreviation tables kept
+_TABLES = 256  # abbreviation tables cached
 
 
 class DebugInfo:
@@ -341,7 +341,7 @@ class DebugInfo:
             self._kept_size -= oldest.end - oldest.offset
 
     def marks(self, unit: Unit) -> Marks:
-        """Where entries of the unit are known to start: of a big one, what is kept of it."""
+        """Where entries of the unit are known to start: of a big one, the cached marks."""
         if unit.end - unit.offset < _BIG_UNIT or unit.sections is not self.files.own:
             return Marks(unit.die_offset - unit.offset)
         from fetchc.debuginfo.dwarf.cached_die_parents import marks

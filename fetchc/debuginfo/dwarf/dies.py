@@ -322,9 +322,9 @@ class Marks:
         return last if start < last[0] <= position else (start, self._around[at])
 
     def function(self, address: int) -> int | None:
-        """Where the subprogram that starts at ``address`` is, by what is kept of the unit.
+        """Where the subprogram that starts at ``address`` is, by the cached marks of the unit.
 
-        -1: no subprogram does; None: nothing is kept.
+        -1: no subprogram does; None: nothing is cached.
         """
         return None
 

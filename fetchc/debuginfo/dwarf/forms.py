@@ -263,7 +263,7 @@ def encoding(version: int, offset_size: int, address_size: int, little: bool) ->
 # a hundred times what an interpreter of forms does. Producers use about a thousand sequences in a
 # kernel and a few dozen in most programs; the cache is bounded all the same.
 
-_MOST = 4096  # generated functions kept, about 1 kB each
+_MOST = 4096  # generated functions cached, about 1 kB each
 _skippers: dict[tuple[tuple[int, ...], tuple[int, int, int, bool]], Skipper] = {}
 
 

@@ -235,7 +235,7 @@ class _Damaged(Exception):
 
 
 class _CachedSource:
-    # What is read of a kept index.
+    # What is read of a cached index.
     def __init__(self, file: CachedFile) -> None:
         self._file = file
 

@@ -75,7 +75,7 @@ __all__ = [
 
 
 class InMemory:
-    """A source that is kept nowhere."""
+    """A source that is in memory alone."""
 
     def __init__(self, data: bytes) -> None:
         self._data = memoryview(data)

@@ -315,8 +315,8 @@ def _search(types: TypeTable, name: str, tags: frozenset[int], home: Unit | None
             return own
     # Of equal definitions the index has one, which may be another unit's: where there are unlike
     # ones, or none but within functions, all are looked at.
-    kept = indexed(types, plain, tags) or ()
-    found = [die for die in kept if answers_to(types.info, die, name)]
+    listed = indexed(types, plain, tags) or ()
+    found = [die for die in listed if answers_to(types.info, die, name)]
     if found and len(distinct(types, found)) == 1:
         return found
     candidates = types.info.find_named(plain, tags, definitions=True)

@@ -342,7 +342,7 @@ class UnitSection:
         self.types = types
         self._starts: list[int] = []  # of the units found so far
         self._next = base  # where the next one would be
-        self._looked = section.size < _BIG  # for what is kept of them
+        self._looked = section.size < _BIG  # for cached ones
 
     def _extend(self, past: int) -> None:
         # Hop over unit headers until one starts behind ``past``, or the section ends.

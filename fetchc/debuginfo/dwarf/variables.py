@@ -311,15 +311,15 @@ def _parameter_kind(die: Die, info: DebugInfo, go: bool) -> str:
 def _without_copies(found: list[Variable]) -> list[Variable]:
     # Go 1.18 to 1.26 list some results twice (`~r0` with the same name and type).
     seen: set[tuple[str, TypeId]] = set()
-    kept = []
+    unique = []
     for variable in found:
         key = (variable.name, variable.type)
         if variable.kind == RESULT and variable.name not in ("", "_"):
             if key in seen:
                 continue
             seen.add(key)
-        kept.append(variable)
-    return kept
+        unique.append(variable)
+    return unique
 
 
 def _covers(info: DebugInfo, die: Die, address: Address) -> bool:

@@ -246,7 +246,7 @@ def _opener() -> OpenerDirector:
 FOLDER = "debuginfod"
 SUFFIX = ".debug"
 ABSENT_SECONDS = 600  # as long as elfutils' client does not ask again
-UNUSED_SECONDS = 7 * 24 * 3600  # and as long as it keeps what nobody uses
+UNUSED_SECONDS = 7 * 24 * 3600  # and as long as it caches what nobody uses
 
 
 class Store:
@@ -261,13 +261,13 @@ class Store:
         self.folder = "" if cache is None else os.path.join(cache.path, FOLDER)
 
     def cached_path(self, build_id: str) -> str | None:
-        """The path of a kept file; empty where the servers had none a while ago; None: ask."""
+        """The path of a cached file; empty where the servers had none a while ago; None: ask."""
         cache = self._cache
         if cache is None or not self.folder or not own_folder(self.folder, cache.user):
             return None
         path = self._path(build_id, SUFFIX)
         if _own(path, cache.user) is not None:
-            return path  # untouched: what is kept of its sections goes by its times
+            return path  # untouched: its cached sections depend on its times
         marked = _own(self._path(build_id, self._absent), cache.user)
         return "" if marked is not None and time.time() - marked < ABSENT_SECONDS else None
 
@@ -322,7 +322,7 @@ def _own(path: str, user: int | None) -> float | None:
 
 
 def downloads(cache: str) -> list[tuple[float, int, str]]:
-    """Time of last use, bytes and name in the cache of what is kept, half downloads of killed
+    """Time of last use, bytes and name of each file in the cache, half downloads of killed
     runs included. OSError where the folder cannot be read.
     """
     folder = os.path.join(cache, FOLDER)
@@ -433,8 +433,8 @@ class _Delegated(Transfers):
         return found
 
     def keep_download(self, path: str, build_id: str) -> tuple[str, str]:
-        kept: tuple[str, str] = self._call("keep_download", path, build_id)
-        return kept
+        answer: tuple[str, str] = self._call("keep_download", path, build_id)
+        return answer
 
     def discard(self, path: str) -> None:
         self._call("discard", path)
