@@ -30,7 +30,7 @@ ELSEWHERE = {
     "FC0753": "tests/unit/tracer/test_command.py::test_programs_that_cannot_be_run",
     "FC0755": "tests/unit/cli/tracing/test_targets.py::test_more_functions_than_fit",
     "FC0756": "tests/unit/cli/tracing/test_targets.py::test_what_cannot_be_compared_or_counted",
-    "FC0621": "tests/unit/debuginfo/dotnet/test_program.py::test_a_return_at_ones_own_risk",
+    "FC0621": "tests/unit/debuginfo/dotnet/test_dotnet_program.py::test_a_return_at_ones_own_risk",
     "FC0633": "tests/unit/cli/tracing/test_targets.py::test_what_is_stored_later_is_probed_there",
     "FC0634": "tests/live/test_lines.py::test_what_optimized_code_may_have_assigned_is_said",
     "FC0624": "tests/unit/driver/test_folded.py::test_what_a_probe_of_one_sees",
@@ -62,11 +62,11 @@ ELSEWHERE = {
     "FC0806": "tests/unit/conformance/test_toolchains.py::test_a_program_that_may_not_be_traced",
     "FC0807": "tests/unit/conformance/test_toolchains.py::test_another_machine",
     "FC0904": "tests/unit/debuginfo/test_damaged_dwarf.py::test_damaged_units",
-    "FC0908": "tests/unit/debuginfo/separate/test_finder.py::"
+    "FC0908": "tests/unit/debuginfo/separate/test_debug_file_search.py::"
     "test_a_debug_file_of_another_build_is_refused",
-    "FC0909": "tests/unit/debuginfo/separate/test_finder.py::"
+    "FC0909": "tests/unit/debuginfo/separate/test_debug_file_search.py::"
     "test_an_alternate_file_that_is_nowhere_is_told_with_all_places",
-    "FC0905": "tests/unit/debuginfo/test_program.py::test_an_unread_machine_is_refused",
+    "FC0905": "tests/unit/debuginfo/test_dwarf_program.py::test_an_unread_machine_is_refused",
 }
 
 
