@@ -338,10 +338,12 @@ def test_a_perf_map_of_another_process_is_not_written(
     written: list[tuple[object, ...]] = []
     monkeypatch.setattr("fetchc.cli.perfmap_command.collected", lambda process: found)
     monkeypatch.setattr("fetchc.cli.perfmap_command.Process", lambda pid: Unskipped())
-    monkeypatch.setattr(
-        "fetchc.cli.perfmap_command.write",
-        lambda *asked: written.append(asked) or Merged("/a", 1, 0, "/b", ()),
-    )
+
+    def write(*arguments: object) -> Merged:
+        written.append(arguments)
+        return Merged("/a", 1, 0, "/b", ())
+
+    monkeypatch.setattr("fetchc.cli.perfmap_command.write", write)
     with process_of(1234) as pid:
         assert main(["perfmap", "merge", str(pid)]) == 0
     assert written == [(pid, found)]
