@@ -7,7 +7,7 @@ others. Nor does it add the index at which a part (a segment, a memory, a queue)
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Follow
+from fetchc.check.typed_tree import Pointee
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import PointerType, SequenceType
 
@@ -26,7 +26,7 @@ def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
     """The array of several dimensions, or the part of one, that ``base`` is or leads to."""
     made = checker.resolved(base.type)
     if isinstance(made, PointerType):
-        base = Follow(base, made.target, base.span)
+        base = Pointee(base, made.target, base.span)
         made = checker.resolved(base.type)
     if isinstance(made, SequenceType) and (made.dimensions or made.window):
         return base, made

@@ -12,12 +12,12 @@ from fetchc.check.conversions import encoding, wrapped
 from fetchc.check.locations import optimised_by_gcc
 from fetchc.check.typed_tree import (
     Computed,
+    Conditional,
     Constant,
     Dispatched,
-    Either,
-    Held,
-    Part,
+    Located,
     Ranged,
+    Subobject,
     Term,
 )
 from fetchc.diag.diagnostic import CompileError, Label, reject
@@ -109,13 +109,13 @@ def _folded(
 ) -> tree.Expression | int:
     if isinstance(bound, int):
         return bound
-    warned, taken = len(checker.warnings), len(checker.assertions)
+    warned, taken = len(checker.warnings), len(checker.assumptions)
     try:
         value = _value(checker, bound, variables)
     except CompileError:
         value = None  # it is refused where it is used
     if value is None:
-        del checker.warnings[warned:], checker.assertions[taken:]
+        del checker.warnings[warned:], checker.assumptions[taken:]
     return bound if value is None else value
 
 
@@ -135,7 +135,7 @@ def _value(checker: Checker, bound: tree.Expression, variables: bool) -> int | N
         return None
     if isinstance(found, Constant):
         return found.value
-    if variables and isinstance(found, Held) and isinstance(found.place, KnownPlace):
+    if variables and isinstance(found, Located) and isinstance(found.place, KnownPlace):
         return wrapped(found.place.value, made)
     return None
 
@@ -156,7 +156,7 @@ def ranged(
     bound = _bound(checker, base, span, bounds) if size is None else size
     start = low if isinstance(low, int) else 0
     first = indexing.element_at(checker, base, start, span, bounds)
-    if isinstance(first, Part) and first.bits is not None:
+    if isinstance(first, Subobject) and first.bits is not None:
         raise reject(
             "FC0304",
             f"the elements of `{checker.spell(base.type)}` are single bits, and no range has those",
@@ -202,7 +202,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
         return bound.value
     if _is_number(checker, bound):
         return bound
-    if isinstance(bound, Either | Dispatched):
+    if isinstance(bound, Conditional | Dispatched):
         raise reject(
             "FC0303",
             "the index is only known at run time",
@@ -222,7 +222,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
 
 
 def _is_number(checker: Checker, node: Typed) -> bool:
-    if isinstance(node, Either | Dispatched):
+    if isinstance(node, Conditional | Dispatched):
         return False  # which one it is, a reader picks when it shows it
     made = checker.resolved(node.type)
     return _is_whole(made) or isinstance(made, DifferenceType)
@@ -259,9 +259,9 @@ def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | i
             return count
         case SliceType():
             most = made.members[-1]  # the capacity, where there is one
-            return Part(base, most.offset, None, most.type, base.span)
+            return Subobject(base, most.offset, None, most.type, base.span)
         case StringType():
-            return Part(base, made.members[1].offset, None, made.members[1].type, base.span)
+            return Subobject(base, made.members[1].offset, None, made.members[1].type, base.span)
         case SequenceType():
             raise reject(
                 "FC0304",
@@ -319,7 +319,7 @@ def cell(checker: Checker, base: Typed, node: tree.Index) -> Typed:
     element = indexing.element_at(checker, holder, 0, node.span, node.index_span).type
     name, size = checker.spell(element), checker.size(element)
     type_id = checker.program.intern(CellType(name, size, made, wanted))
-    return Part(holder, ByteOffset(0), None, type_id, node.span)
+    return Subobject(holder, ByteOffset(0), None, type_id, node.span)
 
 
 def _many(count: int) -> str:
@@ -335,7 +335,7 @@ def has_variable_length(node: Typed) -> bool:
 
     Arrays at the end of structures and declarations of globals have no count, either.
     """
-    place = node.place if isinstance(node, Held) else None
+    place = node.place if isinstance(node, Located) else None
     while isinstance(place, Indirect):
         place = place.pointer
     return place is not None and not isinstance(place, AtAddress | AtSymbol)
@@ -361,7 +361,7 @@ def in_full(checker: Checker, node: Typed) -> Ranged | None:
         # gcc says `n - 1` of a register as an address computes: DW_OP_breg, DW_OP_stack_value.
         more += place.target.offset + place.offset
         place = InRegister(place.target.register)
-    number: Typed = Held(place, "", word, node.span)
+    number: Typed = Located(place, "", word, node.span)
     if more:
         number = Computed((Term(number, None, 1, 1),), more, False, word, node.span)
     first = indexing.element_at(checker, node, 0, node.span, node.span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.conversions import cast, decayed, type_named
 from fetchc.check.members import named_member
-from fetchc.check.typed_tree import Constant, Follow, Part, Shift
+from fetchc.check.typed_tree import Constant, Pointee, Shift, Subobject
 from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.program.types import (
     ArrayType,
@@ -73,7 +73,7 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
     if isinstance(made, PointerType) and isinstance(
         inner := checker.resolved(made.target), SequenceType
     ):
-        operand, made = Follow(operand, made.target, operand.span), inner
+        operand, made = Pointee(operand, made.target, operand.span), inner
     match made:
         case SequenceType(length=size) if what == "len":
             return members.part(operand, size, span)
@@ -110,8 +110,8 @@ def _header_word(checker: Checker, operand: Typed, index: int, span: Span) -> Ty
     # runtime/chan.go hchan.qcount and dataqsiz: the counts are the header's first words.
     word = checker.program.word_bytes
     count = checker.program.intern(IntType("int", ByteSize(word), True))
-    header = Follow(operand, count, span)
-    return Part(header, ByteOffset(index * word), None, count, span)
+    header = Pointee(operand, count, span)
+    return Subobject(header, ByteOffset(index * word), None, count, span)
 
 
 def size_of(checker: Checker, type_id: TypeId, span: Span) -> Constant:
@@ -127,7 +127,7 @@ def size_of(checker: Checker, type_id: TypeId, span: Span) -> Constant:
 def offset_of(checker: Checker, holder: TypeId, path: tree.Path, span: Span) -> Constant:
     """``offsetof(type, path)``, as a constant of bytes."""
     start = Constant(0, checker.pointer_to(holder), path.span)
-    node: Typed = Follow(start, holder, path.span)
+    node: Typed = Pointee(start, holder, path.span)
     for step in path.steps:
         match step:
             case tree.FieldStep(name=name, span=name_span):
@@ -157,12 +157,12 @@ def container_of(
 
 def _offset(node: Typed, path: tree.Path) -> int:
     total = 0
-    while isinstance(node, Part):
+    while isinstance(node, Subobject):
         if node.bits is not None:
             raise reject("FC0306", "a bit field has no offset in bytes", path.span, "a bit field")
         total += node.offset
         node = node.base
-    if isinstance(node, Follow) and isinstance(node.base, Constant):
+    if isinstance(node, Pointee) and isinstance(node.base, Constant):
         return total
     raise reject(
         "FC0306",

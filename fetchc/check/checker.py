@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check import members, scope
 from fetchc.check.probe_site import SiteTypes
-from fetchc.check.typed_tree import Address, Constant, Either, Follow
+from fetchc.check.typed_tree import Address, Conditional, Constant, Pointee
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
     ChannelType,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from fetchc.check.probe_site import Site
     from fetchc.check.type_rules import TypeRules
-    from fetchc.check.typed_tree import Granted, Typed
+    from fetchc.check.typed_tree import Assumption, Typed
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.types import Type
     from fetchc.source import Span
@@ -32,20 +32,19 @@ __all__ = ["Checker"]
 
 
 class Checker(SiteTypes):
-    """One expression being checked at one site: the site, the warnings so far, and what type
-    assertions and indices in it take for granted.
+    """The state of checking one expression at one site: warnings and assumptions so far.
 
-    All that takes an expression or a value apart is handed the checker, and comes back to it for
-    what is inside.
+    Every function that checks a part of the expression gets the checker, and calls it for the
+    subexpressions.
     """
 
-    __slots__ = ("_rules", "assertions", "warnings")
+    __slots__ = ("_rules", "assumptions", "warnings")
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._rules: TypeRules | None = None
         self.warnings: list[Diagnostic] = []
-        self.assertions: list[Granted] = []  # as they are met
+        self.assumptions: list[Assumption] = []  # as they are met
 
     def check(self, node: tree.Expression) -> Typed:
         """The meaning of ``node`` at the checker's site.
@@ -57,7 +56,7 @@ class Checker(SiteTypes):
         made = self.resolved(typed.type)
         if isinstance(made, PointerType) and made.reference:
             target = made.target
-            return self.of_each(typed, lambda one: Follow(one, target, typed.span))
+            return self.of_each(typed, lambda one: Pointee(one, target, typed.span))
         return typed
 
     @property
@@ -89,22 +88,22 @@ class Checker(SiteTypes):
 
     def of_each(self, base: Typed, make: Callable[[Typed], Typed]) -> Typed:
         """What ``make`` makes of ``base``; of one of several objects, of each of them."""
-        return self.of_both(base, make) if isinstance(base, Either) else make(base)
+        return self.of_both(base, make) if isinstance(base, Conditional) else make(base)
 
-    def of_both(self, node: Either, make: Callable[[Typed], Typed]) -> Either:
+    def of_both(self, node: Conditional, make: Callable[[Typed], Typed]) -> Conditional:
         """``node`` with what ``make`` makes of each of the objects that it can be.
 
-        What ``make`` takes for granted of one of them has to hold where it is that one alone.
+        What ``make`` assumes of one of them has to hold only where that one is the object.
         """
         made, given = [], []
-        for one, before in zip((node.at_none, node.other), node.given, strict=True):
-            mark = len(self.assertions)
+        for one, before in zip((node.if_zero, node.if_nonzero), node.assumptions, strict=True):
+            mark = len(self.assumptions)
             made.append(self.of_each(one, make))
-            given.append((*before, *self.assertions[mark:]))
-            del self.assertions[mark:]
+            given.append((*before, *self.assumptions[mark:]))
+            del self.assumptions[mark:]
         (first, other), span = made, made[0].span
         together = (given[0], given[1])
-        return Either(node.number, first, other, first.type, span, node.side_by_side, together)
+        return Conditional(node.number, first, other, first.type, span, node.adjacent, together)
 
 
 def type_rules(key: str) -> TypeRules:
@@ -364,7 +363,7 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
             secondary=(label,),
             help="cast it first: `*(int *)e`",
         )
-    return Follow(pointer, made.target, span)
+    return Pointee(pointer, made.target, span)
 
 
 def _cast(checker: Checker, node: tree.Cast) -> Typed:

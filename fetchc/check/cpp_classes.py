@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from fetchc.check import members, scope
-from fetchc.check.typed_tree import Address, Computed, Convert, Either, Follow, Part, Shift, Term
+from fetchc.check.typed_tree import (
+    Address,
+    Computed,
+    Conditional,
+    Convert,
+    Pointee,
+    Shift,
+    Subobject,
+    Term,
+)
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import PointerType, StructType, UnknownType
 from fetchc.quantities import ByteOffset
@@ -122,7 +131,7 @@ def _of_base(
     for path in ((), *bases(checker, holder.type)):
         inner, offset = holder, 0
         for step in path:
-            inner = Part(inner, step.offset, None, step.type, holder.span)
+            inner = Subobject(inner, step.offset, None, step.type, holder.span)
             offset += step.offset
         if _answers(checker, inner.type, wanted):
             classes.append((offset, inner))
@@ -326,7 +335,7 @@ def of_virtual_base(
         found = []
         for one in known:
             moved = Shift(address, ByteOffset(one), checker.pointer_to(base.target), span)
-            whole = Follow(moved, base.target, span)
+            whole = Pointee(moved, base.target, span)
             found.append((one, members.through(checker, whole, path, span)))
         return _picked(checker, distance, found, span) if found else None
     return _further(checker, holder, name, span, named, deepest) if deepest else None
@@ -346,10 +355,10 @@ def _further(
         )
 
         def member(one: Typed, target: TypeId = base.target) -> Typed | None:
-            whole = Follow(one, target, span)
+            whole = Pointee(one, target, span)
             return of_virtual_base(checker, whole, name, span, named, deepest - 1)
 
-        if step is not None and member(step.at_none) is not None:
+        if step is not None and member(step.if_zero) is not None:
             return checker.of_both(step, lambda one: member(one) or one)
     return None
 
@@ -362,13 +371,13 @@ def pointer_to_virtual_base(
     place: tuple[str, int],
     span: Span,
     deepest: int = _DEEPEST_VIRTUAL,
-) -> Either | None:
+) -> Conditional | None:
     """``pointer``, which leads to a ``source``, as ``wanted``: moved to ``place`` in its object.
 
     That is the name of a virtual base and bytes from its start. None where the debug information
     does not say which word of the object's table has the distance.
     """
-    holder = Follow(pointer, source, span)
+    holder = Pointee(pointer, source, span)
     known = [
         (inner, base, base.slot, base.target)
         for inner, base in _virtual_bases(checker, holder)
@@ -414,39 +423,39 @@ def _virtual_bases(checker: Checker, holder: Typed) -> Iterator[tuple[Typed, Unk
                 if isinstance(kind, UnknownType):
                     yield inner, kind
                 else:
-                    below.append(Part(inner, step.offset, None, step.type, inner.span))
+                    below.append(Subobject(inner, step.offset, None, step.type, inner.span))
         level = below
 
 
 def _address(checker: Checker, inner: Typed) -> Typed:
     # As `(char *)p + N` has it, where the object is what a pointer leads to.
     offset = 0
-    while isinstance(inner, Part):
+    while isinstance(inner, Subobject):
         offset += inner.offset
         inner = inner.base
     pointer = checker.pointer_to(inner.type)
-    start = inner.base if isinstance(inner, Follow) else Address(inner, pointer, inner.span)
+    start = inner.base if isinstance(inner, Pointee) else Address(inner, pointer, inner.span)
     return Shift(start, ByteOffset(offset), pointer, inner.span) if offset else start
 
 
 def _distance(checker: Checker, address: Typed, slot: int, span: Span) -> Typed:
     word = checker.word(signed=True)
     words = checker.pointer_to(word)
-    table = Follow(Convert(address, checker.pointer_to(words), span), words, span)
+    table = Pointee(Convert(address, checker.pointer_to(words), span), words, span)
     entry = Shift(table, ByteOffset(slot * checker.program.word_bytes), words, span)
-    return Follow(entry, word, span)
+    return Pointee(entry, word, span)
 
 
 def _picked(
     checker: Checker, distance: Typed, found: list[tuple[int, Typed]], span: Span
-) -> Either:
+) -> Conditional:
     (value, node), *further = found
     terms = [Term(distance, None, 1, 1)]
     if not further:
         terms.append(Term(distance, None, value, 0))  # any other distance is a fault
     number = Computed(tuple(terms), -value, False, checker.word(signed=True), span)
     other = _picked(checker, distance, further, span) if further else node
-    return Either(number, node, other, node.type, span)
+    return Conditional(number, node, other, node.type, span)
 
 
 def _distances(checker: Checker, inner: Typed, base: UnknownType) -> list[int]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.typed_tree import Address, Constant, Convert, Follow, Part, Present
+from fetchc.check.typed_tree import Address, AssumedVariant, Constant, Convert, Pointee, Subobject
 from fetchc.diag.diagnostic import CompileError
 from fetchc.program.types import (
     ArrayType,
@@ -102,7 +102,7 @@ def _step(checker: Checker, node: Typed, word: str, start: Type, span: Span) -> 
     if bits:
         first, _, width = bits.partition(":")
         field = BitField(BitOffset(int(first)), BitSize(int(width)))
-        return Part(node, ByteOffset(0), field, node.type, span)
+        return Subobject(node, ByteOffset(0), field, node.type, span)
     return node
 
 
@@ -123,7 +123,7 @@ def _cast(checker: Checker, node: Typed, text: str, span: Span) -> Typed:
     if isinstance(checker.resolved(node.type), PointerType):
         return Convert(node, pointer, span)
     address = Address(node, checker.pointer_to(node.type), span)
-    return Follow(Convert(address, pointer, span), wanted, span)
+    return Pointee(Convert(address, pointer, span), wanted, span)
 
 
 def _type(checker: Checker, text: str, span: Span, others: Sequence[str] = ()) -> TypeId:
@@ -273,7 +273,7 @@ def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass
 
     name = plain_name(made.name)
     start = Constant(0, checker.pointer_to(type_id), span)
-    sample = Follow(start, type_id, span)
+    sample = Pointee(start, type_id, span)
     for table in tables_under(_TABLES).values():
         for raw in table["class"]:
             if raw["name"] == name:
@@ -300,7 +300,7 @@ def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span
         return True
     node = at(checker, sample, found.low_first, span)
     offset = 0
-    while isinstance(node, Part):
+    while isinstance(node, Subobject):
         offset += node.offset
         node = node.base
     return offset == 0 and checker.program.little_endian
@@ -374,7 +374,7 @@ def known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
 
 
 def grant(
-    checker: Checker, node: Typed, found: LibraryClass, number: int, told_by: str, span: Span
+    checker: Checker, node: Typed, found: LibraryClass, number: int, tag_expression: str, span: Span
 ) -> None:
     """Note that of what the class can hold it is ``number``, for whoever can compare."""
     tag = known_at(checker, node, found.choice["tag"], span)
@@ -393,7 +393,9 @@ def grant(
         names = [name or "nothing" for name in found.choice["names"]]
     variants = tuple([Variant(member(part, node, names[value]), value) for value, part in parts])
     wanted = names[number]
-    checker.assertions.append(Present(tag, variants, wanted, node.type, told_by, span))
+    checker.assumptions.append(
+        AssumedVariant(tag, variants, wanted, node.type, tag_expression, span)
+    )
 
 
 def _grant_object(checker: Checker, node: Typed, found: LibraryClass, span: Span) -> None:
@@ -444,12 +446,12 @@ def member(inner: Typed, node: Typed, name: str) -> Member:
     # What lies within the object ``node``, as a member of it.
     type_id, bits, offset = inner.type, None, 0
     while inner is not node:
-        if isinstance(inner, Follow) and isinstance(inner.base, Convert):
+        if isinstance(inner, Pointee) and isinstance(inner.base, Convert):
             address = inner.base.base
             assert isinstance(address, Address)
             inner = address.base  # the same bytes, read as another type
             continue
-        assert isinstance(inner, Part), "the parts of a class lie in its object"
+        assert isinstance(inner, Subobject), "the parts of a class lie in its object"
         if inner.bits is not None:
             bits = inner.bits
         else:
@@ -479,4 +481,4 @@ def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:
         return None
     inner = known_at(checker, node, found.follow, span)
     made = checker.resolved(inner.type)
-    return Follow(inner, made.target, span) if isinstance(made, PointerType) else None
+    return Pointee(inner, made.target, span) if isinstance(made, PointerType) else None

@@ -20,14 +20,14 @@ from fetchc.check.cpp_library import (
     object_of,
 )
 from fetchc.check.typed_tree import (
+    AssumedCount,
     Computed,
+    Conditional,
     Constant,
     Convert,
-    Counted,
-    Either,
-    Follow,
-    Part,
+    Pointee,
     Ranged,
+    Subobject,
     Term,
 )
 from fetchc.diag.diagnostic import reject
@@ -146,7 +146,7 @@ def method(
     if name in _OF_SOME and name not in found.through:
         given = counted_by(checker, holder, 1, span)
         if given is not None:
-            checker.assertions.append(given)
+            checker.assumptions.append(given)
     if name in found.methods and found.methods[name] == found.object:
         return object_of(checker, holder, found, span)
     if name in found.methods:
@@ -172,7 +172,7 @@ def method(
     )
 
 
-def counted_by(checker: Checker, holder: Typed, least: int, span: Span) -> Counted | None:
+def counted_by(checker: Checker, holder: Typed, least: int, span: Span) -> AssumedCount | None:
     """What a reader has to see to: that ``holder.size()`` is ``least`` or more.
 
     None of what is no library class, has no such method, or the same number of elements always.
@@ -185,7 +185,7 @@ def counted_by(checker: Checker, holder: Typed, least: int, span: Span) -> Count
     number = method(checker, holder, "size", span) if least > 0 else None
     if number is None or isinstance(number, Constant):
         return None
-    return Counted(holder, least, False, span)
+    return AssumedCount(holder, least, False, span)
 
 
 def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
@@ -292,10 +292,10 @@ def _none(checker: Checker, number: Computed) -> Computed:
 
 def _either(
     checker: Checker, holder: Typed, found: LibraryClass, said: Mapping[str, Any], span: Span
-) -> Either:
+) -> Conditional:
     number = _sum(checker, holder, found, said["number"], span)
     both = [_there(checker, holder, found, said[key], span) for key in ("at_none", "other")]
-    return Either(number, both[0], both[1], both[0].type, span)
+    return Conditional(number, both[0], both[1], both[0].type, span)
 
 
 def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> Typed | None:
@@ -311,7 +311,7 @@ def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> 
         sizes = [[[path, "", 1]] for path in found.choices["size"]]
         both = [_none(checker, _sum(checker, holder, found, one, span)) for one in sizes]
         number = _sum(checker, holder, found, [[found.choice["tag"], "", 1]], span)
-        return Either(number, both[0], both[1], both[0].type, span)
+        return Conditional(number, both[0], both[1], both[0].type, span)
     if "size" in found.constants:
         count = number_of(checker, holder.type, found.constants.get("size"))
         truth = checker.program.intern(BoolType("bool", ByteSize(1)))
@@ -334,7 +334,7 @@ def wide_text(checker: Checker, node: Typed, found: LibraryClass) -> Typed | Non
                 return None
             both.append(characters)
         number = _sum(checker, node, found, [[found.choice["tag"], "", 1]], span)
-        return Either(number, both[0], both[1], node.type, span)
+        return Conditional(number, both[0], both[1], node.type, span)
     return None
 
 
@@ -362,7 +362,7 @@ def fixed_array(checker: Checker, node: Typed, found: LibraryClass) -> Typed | N
     if count is None or not each or not isinstance(made, PointerType):
         return None
     wanted = checker.array_of(made.target, count, each)
-    return Follow(Convert(data, checker.pointer_to(wanted), node.span), wanted, node.span)
+    return Pointee(Convert(data, checker.pointer_to(wanted), node.span), wanted, node.span)
 
 
 def element_of_block(
@@ -407,7 +407,7 @@ def element_of_block(
     for left in range(len(places), 0, -1):
         terms = [*found.blocks["left"], ["", "", -left]]
         number = _sum(checker, node, found, terms, span)
-        last = Either(number, places[left - 1], last, last.type, span, True)
+        last = Conditional(number, places[left - 1], last, last.type, span, True)
     return last
 
 
@@ -430,4 +430,4 @@ def flag(
         word = indexing.element_at(checker, word, index // bits, span, index_span)
         index %= bits
     truth: TypeId = checker.program.intern(BoolType("bool", ByteSize(1)))
-    return Part(word, ByteOffset(0), BitField(BitOffset(index), BitSize(1)), truth, span)
+    return Subobject(word, ByteOffset(0), BitField(BitOffset(index), BitSize(1)), truth, span)

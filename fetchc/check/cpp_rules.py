@@ -93,7 +93,7 @@ def _assume_count(checker: Checker, base: Typed, least: int, span: Span) -> None
 
     given = counted_by(checker, base, least, span)
     if given is not None:
-        checker.assertions.append(given)
+        checker.assumptions.append(given)
 
 
 def _container_size(checker: Checker, base: Typed) -> Typed | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.members import uncompared
 from fetchc.check.type_rules import TypeRules
-from fetchc.check.typed_tree import Convert, Described, Follow, Part, Present, Shift
+from fetchc.check.typed_tree import AssumedClass, AssumedVariant, Convert, Pointee, Shift, Subobject
 from fetchc.check.unknown_names import no_member
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
@@ -81,7 +81,7 @@ def _cast_reference(
         wanted = target.members[-1].type  # in a box is the value that it has: ECMA-335, III.4.1
     _assume(checker, base, wanted, span)
     inside = Shift(base, ByteOffset(size), checker.pointer_to(wanted), span)
-    return Follow(inside, wanted, span)
+    return Pointee(inside, wanted, span)
 
 
 def _refuse_part_of_address(
@@ -128,10 +128,10 @@ def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
     if types is None or not types.comparable(wanted):
         checker.warnings.append(uncompared_type(checker, wanted, span))
     else:
-        checker.assertions.append(Described(base, wanted, span))
+        checker.assumptions.append(AssumedClass(base, wanted, span))
 
 
-def described(checker: Checker, one: Described, types: ObjectTypes) -> Description:
+def described(checker: Checker, one: AssumedClass, types: ObjectTypes) -> Description:
     """The numbers and the text by which a reader tells of what type an object is."""
     header, span = types.header, one.span
     own = _words(checker, one.reference, header.type, span)
@@ -149,14 +149,14 @@ def described(checker: Checker, one: Described, types: ObjectTypes) -> Descripti
 def _words(checker: Checker, node: Typed, way: tuple[int, ...], span: Span) -> Typed:
     for offset in way:
         word = checker.word()
-        node = Part(Follow(node, word, span), ByteOffset(offset), None, word, span)
+        node = Subobject(Pointee(node, word, span), ByteOffset(offset), None, word, span)
         node = Convert(node, checker.pointer_to(word), span)
     return node
 
 
 def _number(checker: Checker, node: Typed, offset: int, size: int, span: Span) -> Typed:
     kind = checker.program.intern(IntType("number", ByteSize(size), False))
-    return Part(Follow(node, kind, span), ByteOffset(offset), None, kind, span)
+    return Subobject(Pointee(node, kind, span), ByteOffset(offset), None, kind, span)
 
 
 def _text(checker: Checker, node: Typed) -> Typed:
@@ -189,8 +189,8 @@ def _assume_has_value(
     none = Member("", present.type, present.offset)
     variants = (Variant(none, 0), Variant(value, 1))
     tag = members.part(holder, present, span)
-    one = Present(tag, variants, value.name, holder.type, ".HasValue", span)
-    checker.assertions.append(one)
+    one = AssumedVariant(tag, variants, value.name, holder.type, ".HasValue", span)
+    checker.assumptions.append(one)
 
 
 # ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from __future__ import annotations
 from fetchc.abi import convention_for, entry_places, result_places
 from fetchc.check.go_parameters import NOT_IN_ORDER, lists_every_parameter, out_of_order
 from fetchc.check.locations import place_words, same
-from fetchc.check.typed_tree import Held
+from fetchc.check.typed_tree import Located
 from fetchc.diag.diagnostic import reject
 from fetchc.lang import language
 from fetchc.program.entities import Absent, FrameRelative, InMemory
@@ -85,7 +85,7 @@ def numbered(checker: Checker, name: str, number: int | None, span: Span) -> Typ
     if isinstance(place, Absent):
         what = f"`${name}` cannot be fetched: {place.reason}"
         raise reject(place.code, what, span, "no place", reason=place.kind)
-    return Held(place, f"${name}", result.type, span)
+    return Located(place, f"${name}", result.type, span)
 
 
 def _listed(checker: Checker, results: list[Variable]) -> str:

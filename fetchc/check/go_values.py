@@ -10,13 +10,13 @@ from __future__ import annotations
 from fetchc.abi import argument_place, convention_for
 from fetchc.check import members, scope
 from fetchc.check.typed_tree import (
-    Asserted,
+    AssumedDynamicType,
     Convert,
     Dispatched,
-    Follow,
-    Held,
-    Part,
+    Located,
+    Pointee,
     Special,
+    Subobject,
     Typed,
 )
 from fetchc.diag.diagnostic import Label, reject
@@ -69,7 +69,7 @@ _OF_A_PLUGIN = "local.moduledata"
 
 
 def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Typed:
-    """The value of ``base.(wanted)``; what has to hold for it goes to the checker's assertions.
+    """The value of ``base.(wanted)``; the checker notes what it assumes.
 
     Raises CompileError FC0313 where ``base`` cannot hold a value of the type.
     """
@@ -89,18 +89,18 @@ def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Type
         raise _refused(
             checker, f"no value of `{name}` is in any interface of this program", base, span
         )
-    checker.assertions.append(_asserted(checker, base, made, descriptor, span))
+    checker.assumptions.append(_asserted(checker, base, made, descriptor, span))
     return _value(base, made, wanted, descriptor, checker, span)
 
 
 def _asserted(
     checker: Checker, base: Typed, made: InterfaceType, wanted: RuntimeType, span: Span
-) -> Asserted:
+) -> AssumedDynamicType:
     word = dynamic_type(checker, base, made, span)
     start = first_type(checker, span)
     if word is None or start is None:
         raise _refused(checker, "the debug information does not describe interfaces", base, span)
-    return Asserted(word, start, wanted, made.empty, span)
+    return AssumedDynamicType(word, start, wanted, made.empty, span)
 
 
 def member_of_value(
@@ -111,7 +111,7 @@ def member_of_value(
     T is each type that has such a field and whose values the program makes this interface of.
     None where there is none. Raises CompileError FC0313 where there are too many.
     """
-    cases: list[tuple[Asserted, Typed]] = []
+    cases: list[tuple[AssumedDynamicType, Typed]] = []
     named: list[str] = []
     for wanted in _made_of(checker, made):
         target = checker.promoted_from(wanted)
@@ -139,7 +139,7 @@ def member_of_value(
     (asserted, value), *others = cases
     if others:
         return Dispatched(tuple(cases), value.type, base.span.to(name_span))
-    checker.assertions.append(asserted)
+    checker.assumptions.append(asserted)
     return value
 
 
@@ -189,7 +189,7 @@ def dynamic_type(checker: Checker, node: Typed, made: InterfaceType, span: Span)
     if not isinstance(inside, StructType):
         return None
     word = next((one for one in inside.members if one.name in _DESCRIPTOR), None)
-    return None if word is None else members.part(Follow(first, table.target, span), word, span)
+    return None if word is None else members.part(Pointee(first, table.target, span), word, span)
 
 
 def first_type(checker: Checker, span: Span) -> Typed | None:
@@ -203,7 +203,7 @@ def first_type(checker: Checker, span: Span) -> Typed | None:
         return None
     own = checker.program.elf.symbol_addresses(_OF_A_PLUGIN)
     if own:
-        held: Typed = Held(AtAddress(own[0]), _TABLE, variable.type, span)
+        held: Typed = Located(AtAddress(own[0]), _TABLE, variable.type, span)
     else:
         held = scope.held(checker, variable, span)
     path = members.find(checker, held.type, "types", span)
@@ -229,8 +229,10 @@ def _value(
 ) -> Typed:
     data = made.members[1]
     if descriptor.direct:
-        return Part(base, data.offset, None, wanted, span)
-    return Follow(Part(base, data.offset, None, checker.pointer_to(wanted), span), wanted, span)
+        return Subobject(base, data.offset, None, wanted, span)
+    return Pointee(
+        Subobject(base, data.offset, None, checker.pointer_to(wanted), span), wanted, span
+    )
 
 
 def _refused(
@@ -254,10 +256,10 @@ def header(checker: Checker, channel: Typed, made: ChannelType) -> Typed:
     """The structure behind ``channel``, of which the buffer is a slice of elements."""
     inside = checker.resolved(made.header)
     if not isinstance(inside, StructType):
-        return Follow(channel, made.header, channel.span)
+        return Pointee(channel, made.header, channel.span)
     known = {member.name: member for member in inside.members}
     if not {_BUFFER, _ROOM} <= known.keys():
-        return Follow(channel, made.header, channel.span)
+        return Pointee(channel, made.header, channel.span)
     start = known[_BUFFER].offset
     first = Member("array", checker.pointer_to(made.element), ByteOffset(0))
     count = Member("len", known[_ROOM].type, ByteOffset(known[_ROOM].offset - start))
@@ -266,7 +268,7 @@ def header(checker: Checker, channel: Typed, made: ChannelType) -> Typed:
     buffer = Member(_BUFFER, elements, start)
     members = tuple([buffer if one.name == _BUFFER else one for one in inside.members])
     whole = StructType(inside.name, inside.kind, inside.size, members)
-    return Follow(channel, checker.program.intern(whole), channel.span)
+    return Pointee(channel, checker.program.intern(whole), channel.span)
 
 
 # ------------------------------------------------------------------------------
@@ -381,7 +383,7 @@ def from_word(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Type
     places = [argument_place(convention, first + index) for index in range(count)]
     held = sum(not isinstance(place, InMemory) for place in places)
     if held == 0:
-        return Held(places[0], checker.spell(wanted), wanted, span)
+        return Located(places[0], checker.spell(wanted), wanted, span)
     if held < count:
         raise reject(
             "FC0404",
@@ -394,12 +396,12 @@ def from_word(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Type
     pieces = [
         Piece(ByteOffset(index * word), ByteSize(word), place) for index, place in enumerate(places)
     ]
-    return Held(Pieces(tuple(pieces)), checker.spell(wanted), wanted, span)
+    return Located(Pieces(tuple(pieces)), checker.spell(wanted), wanted, span)
 
 
 def _number(checker: Checker, base: Typed, convention: Convention) -> int | None:
     # Of the word, counted from 1: `$arg2`, or `%bx`, which at a return holds the second result.
-    if isinstance(base, Held) and base.name.startswith(_ARGUMENT):
+    if isinstance(base, Located) and base.name.startswith(_ARGUMENT):
         return int(base.name.removeprefix(_ARGUMENT))
     if not isinstance(base, Special) or base.kind != "register":
         return None

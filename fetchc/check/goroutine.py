@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fetchc.abi import convention_for
 from fetchc.check import members
-from fetchc.check.typed_tree import Follow, Held
+from fetchc.check.typed_tree import Located, Pointee
 from fetchc.diag.diagnostic import reject
 from fetchc.lang import language
 from fetchc.program.entities import InRegister
@@ -56,8 +56,8 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
     must_follow_convention(checker.site, function, span)
     register = _register(checker, function, span)
     structure = _structure(checker, function, span)
-    held = Held(InRegister(register), "g", checker.pointer_to(structure), span)
-    return members.named_member(checker, Follow(held, structure, span), _NUMBER, span)
+    held = Located(InRegister(register), "g", checker.pointer_to(structure), span)
+    return members.named_member(checker, Pointee(held, structure, span), _NUMBER, span)
 
 
 def stack_end(site: Site) -> str:

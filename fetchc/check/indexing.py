@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Convert, Counted, Follow, Part, Shift
+from fetchc.check.typed_tree import AssumedCount, Convert, Pointee, Shift, Subobject
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
     ArrayType,
@@ -54,7 +54,7 @@ def element_at(checker: Checker, base: Typed, index: int, span: Span, index_span
     if index == 0:
         row = _first_row(checker, base)
         if row is not None:
-            return Follow(base, row, span)
+            return Pointee(base, row, span)
     start, type_id, each = first(checker, base, span)
     _bounds(checker, base, index, index + 1, index_span)
     return _moved(checker, start, type_id, index * each, type_id, span)
@@ -119,7 +119,7 @@ def take_for_granted(
         counted = isinstance(made, SliceType | StringType | SequenceType)
     if counted:
         most = most and isinstance(made, SliceType) and len(made.members) == _SLICE_WITH_CAPACITY
-        checker.assertions.append(Counted(held, least, most, span))
+        checker.assumptions.append(AssumedCount(held, least, most, span))
 
 
 def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
@@ -143,10 +143,10 @@ def in_bytes(checker: Checker, base: Typed) -> Typed:
     return base
 
 
-def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Part | Shift:
+def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Subobject | Shift:
     """Where a string or slice begins, with the type of its elements' pointer."""
     data = made.members[0]
-    found = Part(base, data.offset, None, data.type, base.span)
+    found = Subobject(base, data.offset, None, data.type, base.span)
     return Shift(found, ByteOffset(made.lead), data.type, base.span) if made.lead else found
 
 
@@ -162,12 +162,12 @@ def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int
         case PointerType(target=target):
             inner = checker.resolved(target)
             if isinstance(inner, SequenceType):
-                return _of_sequence(checker, Follow(base, target, base.span), inner, span)
+                return _of_sequence(checker, Pointee(base, target, base.span), inner, span)
             one = isinstance(inner, StructType) and (made.reference or inner.kind == "class")
             if checker.site.language.references and one:
                 raise _cannot(checker, base, span)
             if checker.site.language.pointer_indexes_array and isinstance(inner, ArrayType):
-                start, type_id = Follow(base, target, base.span), inner.element
+                start, type_id = Pointee(base, target, base.span), inner.element
             else:
                 type_id = target
         case SliceType(element=type_id):
@@ -184,7 +184,7 @@ def _of_sequence(
     checker: Checker, holder: Typed, made: SequenceType, span: Span
 ) -> tuple[Typed, TypeId, int]:
     # Its elements are in it, behind a pointer, or in another one that a reference leads to.
-    inner = Part(holder, made.elements.offset, None, made.elements.type, holder.span)
+    inner = Subobject(holder, made.elements.offset, None, made.elements.type, holder.span)
     kind = checker.resolved(inner.type)
     if isinstance(kind, PointerType) and kind.reference:
         return inner, kind.target, _counted_off(checker, inner, kind.target, span)
@@ -213,9 +213,9 @@ def _moved(
     checker: Checker, start: Typed, each: TypeId, offset: int, wanted: TypeId, span: Span
 ) -> Typed:
     if isinstance(checker.resolved(start.type), ArrayType):
-        return Part(start, ByteOffset(offset), None, wanted, span)
+        return Subobject(start, ByteOffset(offset), None, wanted, span)
     shifted = Shift(start, ByteOffset(offset), checker.pointer_to(each), span)
-    return Follow(shifted, wanted, span)
+    return Pointee(shifted, wanted, span)
 
 
 def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> None:
@@ -260,9 +260,9 @@ def has_open_end(checker: Checker, base: Typed) -> bool:
     made = checker.resolved(base.type)
     if not isinstance(made, ArrayType) or made.count is None or made.count > 1:
         return False
-    if not checker.site.language.open_arrays or made.vector or not isinstance(base, Part):
+    if not checker.site.language.open_arrays or made.vector or not isinstance(base, Subobject):
         return False
-    while isinstance(base, Part):
+    while isinstance(base, Subobject):
         holder = checker.resolved(base.base.type)
         if not isinstance(holder, StructType):
             return False
@@ -271,7 +271,7 @@ def has_open_end(checker: Checker, base: Typed) -> bool:
         if holder.kind != "union" and max(ends, default=0) > end:
             return False
         base = base.base
-    return isinstance(base, Follow)
+    return isinstance(base, Pointee)
 
 
 def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:

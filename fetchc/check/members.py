@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Dispatched, Follow, Part
+from fetchc.check.typed_tree import Dispatched, Pointee, Subobject
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.types import (
     BoolType,
@@ -49,7 +49,7 @@ def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
         made = checker.resolved(base.type)
         if not isinstance(made, PointerType):
             break
-        base = Follow(base, made.target, span)
+        base = Pointee(base, made.target, span)
     return base
 
 
@@ -141,9 +141,9 @@ def _has_bit_fields(made: StructType) -> bool:
     return made.kind != "union" and any(member.bits for member in made.members)
 
 
-def part(base: Typed, step: Member, span: Span) -> Part:
+def part(base: Typed, step: Member, span: Span) -> Subobject:
     """One member of the object ``base``."""
-    return Part(base, step.offset, step.bits, step.type, span)
+    return Subobject(base, step.offset, step.bits, step.type, span)
 
 
 def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Member, ...] | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.members import uncompared
 from fetchc.check.type_rules import TypeRules
-from fetchc.check.typed_tree import Address, Follow, Part, Present
+from fetchc.check.typed_tree import Address, AssumedVariant, Pointee, Subobject
 from fetchc.program.types import PointerType, StructType
 
 TYPE_CHECKING = False
@@ -44,7 +44,7 @@ def _dereferenced(checker: Checker, node: Typed, span: Span) -> Typed | None:
     for _ in range(_DEEPEST):
         made = checker.resolved(node.type)
         if isinstance(made, PointerType):
-            return Follow(node, made.target, node.span)
+            return Pointee(node, made.target, node.span)
         if not isinstance(made, StructType) or made.value is None:
             return None
         if made.shared:
@@ -58,7 +58,7 @@ def _within(checker: Checker, node: Typed) -> Typed:
     for _ in range(_DEEPEST):
         made = checker.resolved(node.type)
         if isinstance(made, PointerType) and made.name and not made.name.startswith(_RAW):
-            node = Follow(node, made.target, node.span)
+            node = Pointee(node, made.target, node.span)
         elif isinstance(made, StructType) and made.value is not None and not made.counts:
             node = _value(checker, node, made)
         else:
@@ -109,7 +109,7 @@ def _counters(checker: Checker, node: Typed, made: StructType) -> Typed:
     return members.follow_pointer(checker, pointer, node.span)
 
 
-def _shared(checker: Checker, node: Typed, made: StructType) -> Part:
+def _shared(checker: Checker, node: Typed, made: StructType) -> Subobject:
     box = _counters(checker, node, made)
     inner = checker.resolved(box.type)
     assert isinstance(inner, StructType)
@@ -128,18 +128,18 @@ def _assume_variant(
     variant = path[0]
     if made.members and variant in [one.member for one in made.variants]:
         tag = members.part(holder, made.members[0], span)
-        told_by = ".discriminant"
-        one = Present(tag, made.variants, variant.name, holder.type, told_by, span)
-        checker.assertions.append(one)
+        tag_expression = ".discriminant"
+        one = AssumedVariant(tag, made.variants, variant.name, holder.type, tag_expression, span)
+        checker.assumptions.append(one)
 
 
-def uncompared_variant(checker: Checker, one: Present) -> Diagnostic:
+def uncompared_variant(checker: Checker, one: AssumedVariant) -> Diagnostic:
     """The warning that a variant is read whichever is there."""
     return uncompared(
         f"the variant of the `{checker.spell(one.holder)}`",
         one.wanted,
         "what another variant holds is read as if it had this type",
-        f"also fetch the discriminant: `{one.told_by}`; `fetchc trace` compares",
+        f"also fetch the discriminant: `{one.tag_expression}`; `fetchc trace` compares",
         one.span,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Address, Constant, Follow, Held, Part, Special
+from fetchc.check.typed_tree import Address, Constant, Located, Pointee, Special, Subobject
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.entities import Absent, AtAddress, AtSymbol, Named, PointerTo
@@ -251,7 +251,7 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
         checker.warnings.append(_perhaps_no_symbol(place.symbol, span))
     if isinstance(place, AtAddress) and variable.kind == "global":
         _warn_of_copies(checker, variable, place, span)
-    base: Typed = Held(place, variable.name, variable.type, span)
+    base: Typed = Located(place, variable.name, variable.type, span)
     if variable.name.startswith("&"):
         made = checker.resolved(variable.type)
         if isinstance(made, PointerType):
@@ -259,8 +259,8 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
                 from fetchc.check.go_variables import is_in_object
 
                 if is_in_object(checker.site, variable):
-                    return Held(place, variable.name, made.target, span)
-            base = Follow(base, made.target, span)
+                    return Located(place, variable.name, made.target, span)
+            base = Pointee(base, made.target, span)
     return base
 
 
@@ -268,7 +268,7 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
     # The address of an object: what it leads to is the object, with or without an address.
     made = checker.resolved(variable.type)
     if isinstance(made, _NUMBERS):
-        return Held(place, variable.name, variable.type, span)  # which a reader can add up
+        return Located(place, variable.name, variable.type, span)  # which a reader can add up
     if not isinstance(made, PointerType):
         from fetchc.check.availability import absent
         from fetchc.check.locations import place_words
@@ -276,9 +276,9 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
         words = place_words(checker.site, place)
         nowhere = Absent("computed", f"it is computed, {words}, and not stored in memory")
         raise absent(checker.site, variable, nowhere, span)
-    target: Typed = Held(place.target, variable.name, made.target, span)
+    target: Typed = Located(place.target, variable.name, made.target, span)
     if place.offset:
-        target = Part(target, place.offset, None, made.target, span)
+        target = Subobject(target, place.offset, None, made.target, span)
     return Address(target, variable.type, span)
 
 

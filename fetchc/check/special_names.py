@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.probe_site import has_own_returns
-from fetchc.check.typed_tree import Follow, Held, Special
+from fetchc.check.typed_tree import Located, Pointee, Special
 from fetchc.check.variable_places import kernel_argument
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import Absent, AtAddress, Constant, InMemory, InRegister, Named
@@ -174,7 +174,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
         if loses_registers(site, site.function):
             name = f"$arg{number}"
             checker.warnings.append(lost_by_growth(site, site.function, name, span))
-    return Held(place, f"$arg{number}", checker.word(), span)
+    return Located(place, f"$arg{number}", checker.word(), span)
 
 
 def _result(checker: Checker, name: str, span: Span) -> Typed:
@@ -222,8 +222,8 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
         return Special("result", "", result, span)
     if isinstance(place, InMemory):
         pointer = Special("result", "", checker.pointer_to(result), span)
-        return Follow(pointer, result, span)
-    return Held(place, f"${name}", result, span)
+        return Pointee(pointer, result, span)
+    return Located(place, f"${name}", result, span)
 
 
 def _no_result(function: str, span: Span) -> CompileError:
@@ -242,7 +242,7 @@ OF_TABLE = "@GOTOFF"
 WIDEST_OFFSET = 1 << 31  # what the kernel keeps of an offset
 
 
-def argument(checker: Checker, number: int, span: Span) -> Held:
+def argument(checker: Checker, number: int, span: Span) -> Located:
     """The argument ``$argN`` of the probe at the site.
 
     Raises CompileError: FC0401 where the probe has fewer, FC0402 in a register that is not saved,
@@ -283,7 +283,7 @@ def argument(checker: Checker, number: int, span: Span) -> Held:
             f"it is `{text}`",
             reason=place.kind,
         )
-    return Held(place, f"$arg{number}", checker.program.intern(argument_type(read)), span)
+    return Located(place, f"$arg{number}", checker.program.intern(argument_type(read)), span)
 
 
 def arguments(probe: StaticProbe) -> tuple[str, ...]:
@@ -448,7 +448,7 @@ def argument_by_number(checker: Checker, number: int, span: Span) -> Typed:
     if isinstance(place, Absent):
         what = f"`$arg{number}` cannot be fetched here: {place.reason}"
         raise reject(place.code, what, span, "no such argument", reason=place.kind)
-    return Held(place, f"$arg{number}", checker.word(), span)
+    return Located(place, f"$arg{number}", checker.word(), span)
 
 
 def current_task(checker: Checker, span: Span) -> Typed:
@@ -467,4 +467,4 @@ def current_task(checker: Checker, span: Span) -> Typed:
         )
     found = program.types_named(_TASK, None)
     made = checker.pointer_to(found[0]) if found else checker.word()
-    return Held(Named("current", "$current"), "$current", made, span)
+    return Located(Named("current", "$current"), "$current", made, span)

@@ -1,10 +1,10 @@
 """The typed tree: what an expression means, with no name left to look up.
 
-Six shapes carry every language: a place that a name holds, a constant, a part of an
-object, the object a pointer leads to, an address moved by a constant, an address of
-an object. Slices, strings, promoted fields and the like are spelled out in them by
-the checker; a range of elements is a shape for readers. Every node has the type of its
-value and the span that it came from.
+Six kinds of nodes serve every language: the object of a variable, a constant, a subobject,
+the object that a pointer points to, a pointer moved by a constant, and the address of an
+object. The checker expresses slices, strings and promoted fields in them. A range of
+elements is a node for readers only. Every node has the type of its value and the span of
+the expression that it comes from.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from fetchc.source import Span
 
 __all__ = [
     "Address",
-    "Asserted",
+    "AssumedClass",
+    "AssumedCount",
+    "AssumedDynamicType",
+    "AssumedVariant",
+    "Assumption",
     "Computed",
+    "Conditional",
     "Constant",
     "Convert",
-    "Counted",
-    "Described",
     "Dispatched",
-    "Either",
-    "Follow",
-    "Granted",
-    "Held",
-    "Part",
-    "Present",
+    "Located",
+    "Pointee",
     "Ranged",
     "Shift",
     "Special",
+    "Subobject",
     "Term",
     "Typed",
 ]
 
 
-class Held(Record):
-    """The object of a variable: ``place`` at the probe point, the frame taken apart."""
+class Located(Record):
+    """The object of a variable: ``place`` is its location at the probe point."""
 
     place: Place
     name: str
@@ -48,7 +48,7 @@ class Held(Record):
 
 
 class Special(Record):
-    """A base that the kernel names itself: ``%ax`` (kind register), ``$stack``, ``$stackN``
+    """What the kernel has a name for: ``%ax`` (kind register), ``$stack``, ``$stackN``
     (kind entry), ``$comm``, ``$retval`` (kind result), an event's text field (kind text).
     """
 
@@ -59,15 +59,15 @@ class Special(Record):
 
 
 class Constant(Record):
-    """A number known now."""
+    """A number that is known at compile time."""
 
     value: int
     type: TypeId
     span: Span
 
 
-class Part(Record):
-    """The sub-object ``offset`` bytes into ``base``; ``bits`` where it is a bit field of it."""
+class Subobject(Record):
+    """A member or an element: ``offset`` bytes into ``base``; ``bits`` where it is a bit field."""
 
     base: Typed
     offset: ByteOffset
@@ -76,8 +76,8 @@ class Part(Record):
     span: Span
 
 
-class Follow(Record):
-    """The object that the pointer ``base`` leads to."""
+class Pointee(Record):
+    """The object that the pointer ``base`` points to."""
 
     base: Typed
     type: TypeId
@@ -109,11 +109,11 @@ class Convert(Record):
     span: Span
 
 
-class Asserted(Record):
-    """What a type assertion takes for granted, for the reader to see to.
+class AssumedDynamicType(Record):
+    """What a type assertion of Go assumes; a reader of events checks it.
 
-    ``word`` is the interface's dynamic type, ``start`` the address that the run-time counts its
-    types from: the word has to be ``wanted.offset`` bytes behind it. ``empty``: the interface
+    ``word`` is the interface's dynamic type, ``start`` the address that the runtime counts its
+    types from: the word has to be ``wanted.offset`` bytes after it. ``empty``: the interface
     has no methods, and the word is its first one.
     """
 
@@ -124,33 +124,33 @@ class Asserted(Record):
     span: Span
 
 
-class Present(Record):
-    """What a field of a variant takes for granted: that it is the one that ``tag`` tells.
+class AssumedVariant(Record):
+    """What a field of a variant assumes: that ``tag`` selects that variant.
 
-    ``variants`` are all of the enum, ``wanted`` is the name of one. ``told_by`` is what a lone
-    fetch-arg can fetch beside it.
+    ``variants`` are all variants of the enum, ``wanted`` is the name of one. ``tag_expression`` is
+    what a user appends to the enum to fetch the tag.
     """
 
     tag: Typed
     variants: tuple[Variant, ...]
     wanted: str
     holder: TypeId
-    told_by: str
+    tag_expression: str
     span: Span
 
 
-class Described(Record):
-    """What a cast of .NET takes for granted: the object of ``reference`` is of type ``wanted``."""
+class AssumedClass(Record):
+    """What a cast of .NET assumes: the object that ``reference`` refers to has type ``wanted``."""
 
     reference: Typed
     wanted: TypeId
     span: Span
 
 
-class Counted(Record):
-    """What an index takes for granted: that ``holder`` has at least ``least`` elements.
+class AssumedCount(Record):
+    """What an index assumes: that ``holder`` has at least ``least`` elements.
 
-    ``most``: or has room for them, where it has more room than elements.
+    ``most``: capacity for that many elements is enough.
     """
 
     holder: Typed
@@ -160,10 +160,11 @@ class Counted(Record):
 
 
 class Ranged(Record):
-    """The elements from the index ``low`` up to, not including, ``high``; not both known now.
+    """The elements from the index ``low`` up to, not including, ``high``.
 
-    ``first`` is the element of the index ``start``, which no wanted one is in front of. ``bound``
-    is the number of elements that there are, None where no type tells. Type: a ``RangeType``.
+    At least one of the two is known only at run time. ``first`` is the element at the index
+    ``start``; no element of the range comes before it. ``bound`` is the number of elements that
+    exist, None where no type says. Type: a ``RangeType``.
     """
 
     first: Typed
@@ -176,68 +177,69 @@ class Ranged(Record):
 
 
 class Term(Record):
-    """A part of a number that a reader makes: ``number``, less ``less``, by ``each``, ``times``.
+    """A term of a sum that a reader computes: ``(number - subtrahend) / each * times``.
 
-    With ``times`` 0 it adds nothing: what was assumed of the object is that it is ``each``.
+    With ``times`` 0 it adds nothing, and the difference has to be ``each``: the term checks what
+    the checker assumes of the object.
     """
 
     number: Typed
-    less: Typed | None
+    subtrahend: Typed | None
     each: int
     times: int
 
 
 class Computed(Record):
-    """A number that a reader makes of others: the sum of the terms and a constant.
+    """A number that a reader computes: the sum of the terms and a constant.
 
-    With ``is_none`` it is the truth value that this sum is 0.
+    With ``is_zero`` it is the Boolean value of ``sum == 0``.
     """
 
     terms: tuple[Term, ...]
     constant: int
-    is_none: bool
+    is_zero: bool
     type: TypeId
     span: Span
 
 
-class Either(Record):
-    """One of two objects: ``at_none`` where the number is 0, else ``other``.
+class Conditional(Record):
+    """One of two objects: ``if_zero`` where the number is 0, else ``if_nonzero``.
 
-    ``side_by_side``: of the objects that there are, those behind one pointer are elements of one
-    array, and can be read all at once. ``given``: what each of the two takes for granted.
+    ``adjacent``: objects that one pointer points to are elements of one array, and a reader can
+    fetch them together. ``assumptions``: those of each of the two.
     """
 
     number: Computed
-    at_none: Typed
-    other: Typed
+    if_zero: Typed
+    if_nonzero: Typed
     type: TypeId
     span: Span
-    side_by_side: bool = False
-    given: tuple[tuple[Granted, ...], tuple[Granted, ...]] = ((), ())
+    adjacent: bool = False
+    assumptions: tuple[tuple[Assumption, ...], tuple[Assumption, ...]] = ((), ())
 
 
-Granted = Asserted | Present | Described | Counted
+Assumption = AssumedDynamicType | AssumedVariant | AssumedClass | AssumedCount
 
 
 class Dispatched(Record):
-    """One of several objects: that of the first of the cases whose assertion holds."""
+    """One of several objects: that of the first case whose assumption holds."""
 
-    cases: tuple[tuple[Asserted, Typed], ...]
+    cases: tuple[tuple[AssumedDynamicType, Typed], ...]
     type: TypeId
     span: Span
 
 
 Typed = (
-    Held
+    Located
     | Special
     | Constant
-    | Part
-    | Follow
+    | Subobject
+    | Pointee
     | Shift
     | Address
     | Convert
     | Ranged
     | Computed
-    | Either
+    | Conditional
     | Dispatched
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fetchc.check.scope import visible
 from fetchc.check.suggestions import name_meant, nearest
-from fetchc.check.typed_tree import Follow
+from fetchc.check.typed_tree import Pointee
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.demangle import readable
 from fetchc.program.types import (
@@ -64,7 +64,7 @@ def no_structure(
     hint = None
     if isinstance(made, PointerType):
         hint = "dereference it once more first: `(*e)->" + name + "`"
-    elif not isinstance(base, Follow) and checker.size(base.type) == checker.program.word_bytes:
+    elif not isinstance(base, Pointee) and checker.size(base.type) == checker.program.word_bytes:
         language = checker.site.language
         pointer = language.pointer_cast.format(type="T", value="e")
         example = language.pointer_member.format(pointer=pointer, name=name)

@@ -8,7 +8,7 @@ instruction that is what the caller passed. What it says of the frame is of late
 from __future__ import annotations
 
 from fetchc.check.locations import evidence
-from fetchc.check.typed_tree import Held, Special
+from fetchc.check.typed_tree import Located, Special
 from fetchc.diag.diagnostic import reject
 from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Absent, Function, InMemory, InRegister, Piece, Pieces
@@ -106,7 +106,7 @@ def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typ
     first = _register(checker, rules["scalar"])
     if _is_scalar(checker, result, 0):
         if isinstance(checker.resolved(result), StructType):
-            return Held(InRegister(first), f"${name}", result, span)
+            return Located(InRegister(first), f"${name}", result, span)
         return Special("result", "", result, span)
     if _is_wide(checker, result) and size == _WIDE:
         word = ByteSize(checker.program.word_bytes)
@@ -116,7 +116,7 @@ def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typ
                 for number, one in enumerate(rules["pair"])
             ]
         )
-        return Held(Pieces(pieces), f"${name}", result, span)
+        return Located(Pieces(pieces), f"${name}", result, span)
     if size is not None and size > _WIDE:
         raise _refused(
             checker,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.checker import Checker
 from fetchc.check.probe_site import Found
-from fetchc.check.typed_tree import Counted
+from fetchc.check.typed_tree import AssumedCount
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
@@ -66,7 +66,7 @@ def compile_argument(
         from fetchc.lower.argument_formats import formatted
 
         lowered = (formatted(checker, node, argument.format),)
-    if any(not isinstance(one, Counted) for one in checker.assertions):
+    if any(not isinstance(one, AssumedCount) for one in checker.assumptions):
         from fetchc.lower.assumptions import companions, unchecked
 
         if whole:

@@ -12,7 +12,7 @@ import re
 from fetchc.check import scope
 from fetchc.check.checker import Checker
 from fetchc.check.probe_site import Found
-from fetchc.check.typed_tree import Part, Shift
+from fetchc.check.typed_tree import Shift, Subobject
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
@@ -476,7 +476,7 @@ class Hints:
         while start and text.count(")") > text.count("(") and self._text[start - 1] == "(":
             start -= 1
             text = self._text[start:end]
-        if isinstance(node, Part):
+        if isinstance(node, Subobject):
             holder = self._checker.resolved(node.base.type)
             if not isinstance(holder, SliceType | StringType) or node.offset != 0:
                 return text

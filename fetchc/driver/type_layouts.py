@@ -8,7 +8,7 @@ from fetchc.check.checker import Checker
 from fetchc.check.indexing import element_at
 from fetchc.check.members import named_member, through
 from fetchc.check.probe_site import Site
-from fetchc.check.typed_tree import Held, Part
+from fetchc.check.typed_tree import Located, Subobject
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.listings import matching
 from fetchc.lang import language
@@ -248,7 +248,7 @@ def _type_of(program: Program, text: str) -> str:
 
 def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offset, ...]:
     # As if an object were at address 0: what is behind a pointer has no offset in it.
-    reached: Typed = Held(AtAddress(Address(0)), text[:start], type_id, Span(0, start))
+    reached: Typed = Located(AtAddress(Address(0)), text[:start], type_id, Span(0, start))
     for name in text[start + 1 :].split("."):
         plain, bracket, _ = name.partition("[")
         indexed = _INDEXED.match(name) if bracket else None
@@ -278,7 +278,7 @@ def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offs
 
 
 def _all(checker: Checker, type_id: TypeId, name: str) -> tuple[Offset, ...]:
-    whole = Held(AtAddress(Address(0)), name, type_id, Span(0, len(name)))
+    whole = Located(AtAddress(Address(0)), name, type_id, Span(0, len(name)))
     itself = Offset(name, checker.spell(type_id), 0, checker.size(type_id), None)
     return (itself, *_members(checker, whole, name, 0))
 
@@ -309,8 +309,8 @@ def _members(checker: Checker, base: Typed, name: str, depth: int) -> list[Offse
 def _row(checker: Checker, field: str, reached: Typed) -> Offset:
     offset = _offset(reached)
     assert offset is not None
-    bits = reached.bits if isinstance(reached, Part) else None
-    if bits is not None and isinstance(reached, Part):
+    bits = reached.bits if isinstance(reached, Subobject) else None
+    if bits is not None and isinstance(reached, Subobject):
         before = _offset(reached.base) or 0
         bits = BitField(BitOffset(8 * before + bits.offset), bits.width)
         offset = bits.offset // 8
@@ -321,9 +321,9 @@ def _row(checker: Checker, field: str, reached: Typed) -> Offset:
 def _offset(reached: Typed) -> int | None:
     # Bytes from the root, None behind a pointer.
     match reached:
-        case Held():
+        case Located():
             return 0
-        case Part(base=base, offset=offset):
+        case Subobject(base=base, offset=offset):
             before = _offset(base)
             return None if before is None else before + offset
         case _:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Computed, Held
+from fetchc.check.typed_tree import Computed, Located
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text
 from fetchc.lower import argument_refusals as refusals
@@ -202,7 +202,7 @@ def array_string(checker: Checker, planned: ArrayPlan) -> Lowered:
                 help=f"fetch its bytes instead if it can be full: `:x8[{min(count, ELEMENTS)}]`",
             )
         )
-    elif isinstance(node, Held):  # no member at the end of a structure: of variable length
+    elif isinstance(node, Located):  # no member at the end of a structure: of variable length
         checker.warnings.append(
             Diagnostic(
                 "FC0604",

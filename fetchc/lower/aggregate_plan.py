@@ -11,7 +11,15 @@ from fetchc.check.array_ranges import has_variable_length
 from fetchc.check.builtins import length
 from fetchc.check.members import part, through
 from fetchc.check.number_halves import halves
-from fetchc.check.typed_tree import Address, Convert, Described, Follow, Part, Ranged, Shift
+from fetchc.check.typed_tree import (
+    Address,
+    AssumedClass,
+    Convert,
+    Pointee,
+    Ranged,
+    Shift,
+    Subobject,
+)
 from fetchc.lower.fetches import is_character, is_string_pointer, plain
 from fetchc.program.types import (
     ArrayType,
@@ -123,7 +131,7 @@ def pointer(
     from fetchc.check.conversions import wide
 
     if isinstance(checker.resolved(made.target), SequenceType):
-        return ReferencePlan(node, scalar, Follow(node, made.target, node.span))
+        return ReferencePlan(node, scalar, Pointee(node, made.target, node.span))
     if encoding := wide(checker, made.target):
         return WideStringPlan(node, encoding)
     inner = node
@@ -145,7 +153,7 @@ def entry_count(checker: Checker, node: Typed) -> EntryCountPlan:
 
 def is_entry_count(checker: Checker, node: Typed) -> bool:
     """Whether ``node`` is a word of a map's or channel's header; the pointer to it may be null."""
-    if not (isinstance(node, Part) and isinstance(node.base, Follow)):
+    if not (isinstance(node, Subobject) and isinstance(node.base, Pointee)):
         return False
     return isinstance(checker.resolved(node.base.base.type), MapType | ChannelType)
 
@@ -212,8 +220,8 @@ class WindowPlan(Record):
     length: Typed
     around: Typed | None
     backwards: bool
-    check: Described | None
-    units: tuple[tuple[Described, Typed], ...]
+    check: AssumedClass | None
+    units: tuple[tuple[AssumedClass, Typed], ...]
 
 
 class GridPlan(Record):
@@ -304,7 +312,7 @@ def range_element(checker: Checker, plan: RangePlan, index: int) -> Typed:
     stride = checker.size(plan.element) or 0
     start = Address(node.first, pointer, node.span)
     moved = Shift(start, ByteOffset(stride * index), pointer, node.span)
-    return Follow(moved, plan.element, node.span)
+    return Pointee(moved, plan.element, node.span)
 
 
 def in_full(checker: Checker, plan: ArrayPlan) -> Ranged | None:
@@ -337,7 +345,7 @@ def _sequence(checker: Checker, node: Typed, made: SequenceType) -> SequencePlan
 def grid(checker: Checker, plan: SequencePlan | CellPlan) -> GridPlan | None:
     """The array of several dimensions that a sequence is, or that a cell is an element of."""
     if isinstance(plan, CellPlan):
-        assert isinstance(plan.node, Part)
+        assert isinstance(plan.node, Subobject)
         node, made, indices = plan.node.base, plan.type.array, plan.type.indices
     elif plan.type.dimensions:
         node, made, indices = plan.node, plan.type, ()
@@ -357,14 +365,14 @@ def window(checker: Checker, plan: SequencePlan) -> WindowPlan | None:
     start, array = part(node, made.start, span), part(node, plan.type.elements, span)
     kind = checker.resolved(array.type)
     assert isinstance(kind, PointerType)
-    described = Described(array, kind.target, span)
+    described = AssumedClass(array, kind.target, span)
     if made.or_text is not None:
         units = []
         for reference in (array, Convert(array, made.or_text, span)):
             leads_to = checker.resolved(reference.type)
             assert isinstance(leads_to, PointerType)
-            holder = Follow(reference, leads_to.target, span)
-            each = Described(array, leads_to.target, span)
+            holder = Pointee(reference, leads_to.target, span)
+            each = AssumedClass(array, leads_to.target, span)
             units.append((each, indexing.element_at(checker, holder, 0, span, span)))
         return WindowPlan(start, plan.length, None, False, None, tuple(units))
     around = None
@@ -373,7 +381,7 @@ def window(checker: Checker, plan: SequencePlan) -> WindowPlan | None:
     elif made.around:
         inner = checker.resolved(kind.target)
         assert isinstance(inner, SequenceType)
-        around = part(Follow(array, kind.target, span), inner.length, span)
+        around = part(Pointee(array, kind.target, span), inner.length, span)
     check = described if made.of_any else None
     return WindowPlan(start, plan.length, around, made.backwards, check, ())
 
@@ -564,7 +572,7 @@ def aggregate(checker: Checker, node: Typed, made: Type) -> AggregatePlan:
             assert isinstance(node, Ranged)
             return RangePlan(node, element, text)
         case DifferenceType(minuend=first, subtrahend=second, each=each):
-            assert isinstance(node, Part | Convert)
+            assert isinstance(node, Subobject | Convert)
             both = [(one.name, part(node.base, one, span)) for one in (first, second)]
             return DifferencePlan(node, both[0], both[1], each)
         case ChoiceType(tag=number, cases=cases):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Computed, Either, Held
+from fetchc.check.typed_tree import Computed, Conditional, Located
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.ir.fetch import ELEMENTS, Fetch, body
 from fetchc.lower.fetches import load_word, memory_of, number, plain, where
@@ -97,7 +97,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
         case _ if both := halves(checker, made):
             shown = ", ".join([f"`.{one.name}`" for one in both.members])
             help = f"fetch a half of it: {shown}; `fetchc trace` shows it whole"
-        case _ if isinstance(node, Held) and isinstance(node.place, InRegister | Pieces):
+        case _ if isinstance(node, Located) and isinstance(node.place, InRegister | Pieces):
             help = "probe where it is in memory: `fetchc variables FUNCTION --at +N`"
         case _:
             help = "fetch its bytes" + (f": `:x8[{size}]`" if size and size <= ELEMENTS else "")
@@ -157,7 +157,7 @@ def refuse_unfetchable(checker: Checker, planned: UnfetchablePlan) -> CompileErr
 
 def refuse_length(checker: Checker, node: Typed) -> CompileError:
     """The refusal of an array of characters whose length the program has, and nobody knows here."""
-    called = node.name if isinstance(node, Held) and node.name else "a"
+    called = node.name if isinstance(node, Located) and node.name else "a"
     return reject(
         "FC0311",
         f"the length of `{checker.spell(node.type)}` is not known here",
@@ -243,10 +243,10 @@ def refuse_range(checker: Checker, planned: RangePlan, lower: Lower) -> CompileE
 
 
 def refuse_computed(
-    checker: Checker, node: Computed | Either | Dispatched, lower: Lower
+    checker: Checker, node: Computed | Conditional | Dispatched, lower: Lower
 ) -> CompileError:
     """The refusal of a computed value where one fetch-arg has to be it, with what it is made of."""
-    if isinstance(node, Either):
+    if isinstance(node, Conditional):
         return _picked(checker, node, lower)
     return _summed(checker, node, lower) if isinstance(node, Computed) else _dispatched(node)
 
@@ -262,8 +262,8 @@ def _words(checker: Checker, node: Computed, lower: Lower) -> str:
         if not term.times:
             continue
         shown = f"`{_alone(checker, term.number, lower)}`"
-        if term.less is not None:
-            shown = f"({shown} less `{_alone(checker, term.less, lower)}`)"
+        if term.subtrahend is not None:
+            shown = f"({shown} less `{_alone(checker, term.subtrahend, lower)}`)"
         divided = f", divided by {term.each}" if term.each > 1 else ""
         times = abs(term.times)
         multiplied = f", times {times}" if times > 1 else ""
@@ -273,7 +273,7 @@ def _words(checker: Checker, node: Computed, lower: Lower) -> str:
 
 
 def _summed(checker: Checker, node: Computed, lower: Lower) -> CompileError:
-    asked = "whether that is 0: " if node.is_none else ""
+    asked = "whether that is 0: " if node.is_zero else ""
     return reject(
         "FC0312",
         "the value is computed from others, and a fetch-arg does not compute",
@@ -298,17 +298,17 @@ def _dispatched(node: Dispatched) -> CompileError:
     )
 
 
-def _picked(checker: Checker, node: Either, lower: Lower) -> CompileError:
+def _picked(checker: Checker, node: Conditional, lower: Lower) -> CompileError:
     notes = []
     last: Typed = node
-    while isinstance(last, Either):
+    while isinstance(last, Conditional):
         number = last.number
         terms = Computed(number.terms, max(0, number.constant), False, number.type, number.span)
         what = f"{_words(checker, terms, lower)} is {max(0, -number.constant)}"
-        notes.append(f"where {what}, it is {_shown(checker, last.at_none, lower)}")
-        if last.other == last.at_none:
+        notes.append(f"where {what}, it is {_shown(checker, last.if_zero, lower)}")
+        if last.if_nonzero == last.if_zero:
             break
-        last = last.other
+        last = last.if_nonzero
     else:
         notes.append(f"else it is {_shown(checker, last, lower)}")
     return reject(

@@ -6,7 +6,7 @@ as the length of a string, and the members of a structure, one level deep.
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Computed, Dispatched, Either
+from fetchc.check.typed_tree import Computed, Conditional, Dispatched
 from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text
 from fetchc.lower.fetches import Lowered, Memory, load_word, memory_of, number, pointed, scalar
 from fetchc.lower.value_plan import NumberPlan, plan
@@ -32,7 +32,7 @@ def lower(checker: Checker, node: Typed, whole: bool) -> tuple[Lowered, ...]:
         return (scalar(checker, planned.node, planned.scalar),)
     if isinstance(planned, Lowered):
         return (planned,)
-    if isinstance(planned, Computed | Either | Dispatched):
+    if isinstance(planned, Computed | Conditional | Dispatched):
         if whole and isinstance(planned, Computed):
             return _terms(checker, planned)
         from fetchc.lower.argument_refusals import refuse_computed
@@ -54,7 +54,7 @@ def _terms(checker: Checker, node: Computed) -> tuple[Lowered, ...]:
     found: list[Lowered] = []
     counted = [term for term in node.terms if term.times]
     for position, term in enumerate(counted):
-        for name, one in (("", term.number), ("less", term.less)):
+        for name, one in (("", term.number), ("less", term.subtrahend)):
             if one is not None:
                 (word,) = lower(checker, one, whole=False)
                 found.append(Lowered(f"{name}{position or ''}", word.fetch, word.decode, one.type))

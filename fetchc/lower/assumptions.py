@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.builtins import capacity, length
 from fetchc.check.dotnet_rules import uncompared_type
-from fetchc.check.typed_tree import Asserted, Counted, Described
+from fetchc.check.typed_tree import AssumedClass, AssumedCount, AssumedDynamicType
 from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.ir.fetch import Decode
 from fetchc.lower.fetches import Lowered, number
@@ -12,12 +12,12 @@ from fetchc.lower.fetches import Lowered, number
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
-    from fetchc.check.typed_tree import Present, Typed
+    from fetchc.check.typed_tree import AssumedVariant, Typed
 
 __all__ = ["companions", "counted", "unchecked"]
 
 
-def counted(checker: Checker, one: Counted) -> Typed:
+def counted(checker: Checker, one: AssumedCount) -> Typed:
     """The number of elements that an index takes for granted."""
     count = capacity if one.most else length
     return count(checker, one.holder, one.span)
@@ -31,7 +31,7 @@ def companions(checker: Checker) -> tuple[Lowered, ...]:
     number that the decoding names.
     """
     found = []
-    every = [one for one in checker.assertions if isinstance(one, Asserted)]
+    every = [one for one in checker.assumptions if isinstance(one, AssumedDynamicType)]
     for position, one in enumerate(every):
         word = number(checker, one.word)
         decode = Decode("type", 64, enumerators=((one.wanted.name, one.wanted.offset),))
@@ -46,21 +46,21 @@ def companions(checker: Checker) -> tuple[Lowered, ...]:
 def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
     """Warnings of what no fetch-arg compares: of Go only where there are no companions."""
     return [
-        _uncompared(checker, one) if not isinstance(one, Asserted) else _unchecked(one)
-        for one in checker.assertions
-        if not isinstance(one, Counted) and not (whole and isinstance(one, Asserted))
+        _uncompared(checker, one) if not isinstance(one, AssumedDynamicType) else _unchecked(one)
+        for one in checker.assumptions
+        if not isinstance(one, AssumedCount) and not (whole and isinstance(one, AssumedDynamicType))
     ]
 
 
-def _uncompared(checker: Checker, one: Described | Present) -> Diagnostic:
-    if isinstance(one, Described):
+def _uncompared(checker: Checker, one: AssumedClass | AssumedVariant) -> Diagnostic:
+    if isinstance(one, AssumedClass):
         return uncompared_type(checker, one.wanted, one.span)
     from fetchc.check.rust_rules import uncompared_variant
 
     return uncompared_variant(checker, one)
 
 
-def _unchecked(one: Asserted) -> Diagnostic:
+def _unchecked(one: AssumedDynamicType) -> Diagnostic:
     return Diagnostic(
         "FC0614",
         f"the dynamic type is not compared with `{one.wanted.name}`",

@@ -6,16 +6,16 @@ from fetchc.check.probe_site import steps
 from fetchc.check.typed_tree import (
     Address,
     Computed,
+    Conditional,
     Constant,
     Convert,
     Dispatched,
-    Either,
-    Follow,
-    Held,
-    Part,
+    Located,
+    Pointee,
     Ranged,
     Shift,
     Special,
+    Subobject,
 )
 from fetchc.diag.diagnostic import reject
 from fetchc.ir.fetch import (
@@ -190,9 +190,9 @@ def low_bits(site: Site, found: InValue, size: int) -> int:
 def where(site: Site, node: Typed) -> Where:
     """Where the object or value of ``node`` is."""
     match node:
-        case Held(place=place, name=name):
+        case Located(place=place, name=name):
             return _held(site, place, _bytes(site, node), node.span, name)
-        case Part(base=base, offset=offset):
+        case Subobject(base=base, offset=offset):
             whole = where(site, base)
             if isinstance(whole, Known) and not site.program.little_endian:
                 raise reject(
@@ -204,7 +204,7 @@ def where(site: Site, node: Typed) -> Where:
                     reason="computed",
                 )
             return inside(whole, offset)
-        case Follow(base=base):
+        case Pointee(base=base):
             known = _object(site, base)
             return pointed(site, base) if known is None else known
         case Convert(base=base):
@@ -224,7 +224,7 @@ def where(site: Site, node: Typed) -> Where:
                 help="put the range at the end of the expression",
                 reason="several fetch-args",
             )
-        case Computed() | Either() | Dispatched():
+        case Computed() | Conditional() | Dispatched():
             from fetchc.lower.no_fetch import part_of_computed
 
             raise part_of_computed(node)
@@ -318,7 +318,7 @@ def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InVal
     )
 
 
-def _bytes(site: Site, node: Held | Special) -> int:
+def _bytes(site: Site, node: Located | Special) -> int:
     # A machine that counts from the low end need not know, and sizes are dear to ask for.
     if site.program.little_endian:
         return site.program.word_bytes
@@ -651,11 +651,11 @@ def _high_bytes(checker: Checker, node: Typed, size: int) -> int:
     return 0 if own is None else max(0, own.size - size)
 
 
-def bit_field_of(node: Typed) -> Part | None:
+def bit_field_of(node: Typed) -> Subobject | None:
     """The bit field that ``node`` is, casts looked through."""
     while isinstance(node, Convert):
         node = node.base
-    return node if isinstance(node, Part) and node.bits is not None else None
+    return node if isinstance(node, Subobject) and node.bits is not None else None
 
 
 def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
@@ -676,7 +676,7 @@ def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
 # Bit fields: from the smallest container around them in memory, from a register, or a constant.
 
 
-def bit_field(checker: Checker, part: Part, made: Plain, node: Typed) -> Lowered:
+def bit_field(checker: Checker, part: Subobject, made: Plain, node: Typed) -> Lowered:
     """The bit field ``part``, which ``node`` is, casts looked through; ``made`` is of its type."""
     bits = part.bits
     assert bits is not None

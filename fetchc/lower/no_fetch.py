@@ -30,7 +30,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.probe_site import Site
-    from fetchc.check.typed_tree import Dispatched, Either, Typed
+    from fetchc.check.typed_tree import Conditional, Dispatched, Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Function, Place
     from fetchc.program.types import Type
@@ -188,7 +188,7 @@ def _is_memory(place: Place) -> bool:
 # The refusal of a part of what a reader computes or selects.
 
 
-def part_of_computed(node: Computed | Either | Dispatched) -> CompileError:
+def part_of_computed(node: Computed | Conditional | Dispatched) -> CompileError:
     """The refusal of more of it than the value."""
     made = isinstance(node, Computed)
     return reject(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fetchc.check import scope
 from fetchc.check.members import find, part, through
-from fetchc.check.typed_tree import Address, Convert, Follow, Held, Part
+from fetchc.check.typed_tree import Address, Convert, Located, Pointee, Subobject
 from fetchc.ir.fetch import Decode
 from fetchc.lower.fetches import Plain, bit_field_of, kept, plain
 from fetchc.program.entities import (
@@ -103,7 +103,7 @@ def printed(checker: Checker, node: Typed, made: Type, scalar: Plain | None) -> 
     inner = node
     while isinstance(inner, Convert):
         inner = inner.base
-    if scalar is not None and isinstance(inner, Held) and isinstance(inner.place, PointerTo):
+    if scalar is not None and isinstance(inner, Located) and isinstance(inner.place, PointerTo):
         target = inner.place.target
         if not is_on_entry(target) and isinstance(target, InMemory | Indirect):
             return variable_sum(checker, node, inner, scalar)
@@ -122,7 +122,7 @@ def is_closure(checker: Checker, made: Type) -> bool:
 
 
 def _code(checker: Checker, node: Typed) -> Typed:
-    return Follow(Convert(node, checker.pointer_to(node.type), node.span), node.type, node.span)
+    return Pointee(Convert(node, checker.pointer_to(node.type), node.span), node.type, node.span)
 
 
 def printed_scalar(checker: Checker, type_id: TypeId) -> Plain | None:
@@ -146,7 +146,7 @@ def printed_scalar(checker: Checker, type_id: TypeId) -> Plain | None:
 # Variables in no place: DW_OP_bregN and DW_OP_stack_value.
 
 
-def variable_sum(checker: Checker, node: Typed, variable: Held, scalar: Plain) -> SumPlan | None:
+def variable_sum(checker: Checker, node: Typed, variable: Located, scalar: Plain) -> SumPlan | None:
     """The number ``node``, a cast of ``variable``, of a constant or of a word and a constant.
 
     ``scalar`` describes it. None where the variable is in another kind of place.
@@ -164,11 +164,11 @@ def variable_sum(checker: Checker, node: Typed, variable: Held, scalar: Plain) -
             pass
         case _:
             return None
-    word = Held(place, variable.name, checker.word(), variable.span)
+    word = Located(place, variable.name, checker.word(), variable.span)
     return SumPlan(word, base + offset, scalar)
 
 
-def passed_object(checker: Checker, variable: Held) -> Typed:
+def passed_object(checker: Checker, variable: Located) -> Typed:
     """The variable; of an implicit pointer the address of what it points to."""
     place = variable.place
     if not isinstance(place, PointerTo):
@@ -176,9 +176,9 @@ def passed_object(checker: Checker, variable: Held) -> Typed:
     made = checker.resolved(variable.type)
     if not isinstance(made, PointerType):
         return variable
-    target: Typed = Held(place.target, variable.name, made.target, variable.span)
+    target: Typed = Located(place.target, variable.name, made.target, variable.span)
     if place.offset:
-        target = Part(target, place.offset, None, made.target, variable.span)
+        target = Subobject(target, place.offset, None, made.target, variable.span)
     return Address(target, variable.type, variable.span)
 
 
@@ -241,7 +241,7 @@ def _internet_address(checker: Checker, node: Typed) -> FormPlan | None:
     parts = _of_words(checker, ("hi", "lo"), words)
     if handle is None or parts is None or not isinstance(kind_of_handle, PointerType):
         return None
-    detail = Follow(handle, kind_of_handle.target, node.span)
+    detail = Pointee(handle, kind_of_handle.target, node.span)
     six, zone = _inside(checker, detail, "isV6"), _inside(checker, detail, "zoneV6")
     if six is None or not isinstance(checker.resolved(six.type), BoolType):
         return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.members import part
-from fetchc.check.typed_tree import Follow
+from fetchc.check.typed_tree import Pointee
 from fetchc.lower.fetches import plain
 from fetchc.program.types import PointerType, SequenceType, SliceType
 from fetchc.record import Record
@@ -59,7 +59,7 @@ def utf_16_plan(checker: Checker, node: Typed) -> CountedStringPlan | None:
         scalar = plain(checker, node.type)
         assert scalar is not None
         reference = node, scalar
-        node = Follow(node, made.target, node.span)
+        node = Pointee(node, made.target, node.span)
         made = checker.resolved(made.target)
     if not (isinstance(made, SequenceType) and made.text and made.window is None):
         return None

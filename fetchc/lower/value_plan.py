@@ -8,7 +8,7 @@ plan the nodes in it, one level at a time, since types refer to each other.
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Computed, Dispatched, Either, Special
+from fetchc.check.typed_tree import Computed, Conditional, Dispatched, Special
 from fetchc.lower.fetches import bit_field_of, is_string_pointer, plain, special
 from fetchc.program.types import (
     ArrayType,
@@ -53,7 +53,7 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
     """
     if isinstance(node, Special) and (given := special(checker, node)) is not None:
         return given
-    if isinstance(node, Computed | Either | Dispatched):
+    if isinstance(node, Computed | Conditional | Dispatched):
         return node
     made = checker.resolved(node.type)
     if isinstance(made, StructType):
@@ -65,7 +65,7 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
         reader_value = checker.rules_for(made).reader_value
         if reader_value is not None:
             node = reader_value(checker, node)
-            if isinstance(node, Computed | Either | Dispatched):
+            if isinstance(node, Computed | Conditional | Dispatched):
                 return node
             made = checker.resolved(node.type)
     scalar = plain(checker, node.type)
@@ -113,6 +113,6 @@ def is_array(checker: Checker, node: Typed) -> bool:
 
 if TYPE_CHECKING:
     Plan = (
-        Computed | Either | Dispatched | Lowered | NumberPlan | StringPlan
+        Computed | Conditional | Dispatched | Lowered | NumberPlan | StringPlan
         | CountedStringPlan | EntryCountPlan | AggregatePlan | PrintedPlan
     )  # fmt: skip

@@ -9,7 +9,7 @@ what is fetched.
 from __future__ import annotations
 
 from fetchc.check.go_parameters import lost_by
-from fetchc.check.typed_tree import Constant, Convert, Held, Special
+from fetchc.check.typed_tree import Constant, Convert, Located, Special
 from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Decode, Fetch, Register, Word
@@ -48,14 +48,14 @@ def argument_shape(
         with fields.assuming():
             shape: Shape = _by_caller(shaper, node, variable, format, limits)
     else:
-        assertions = reversed(checker.assertions)
+        assertions = reversed(checker.assumptions)
         shape = shaper.within(shaper.shape(node, format, limits), limits, assertions)
     return _checked_for_growth(checker, fields, shape)
 
 
-def _variable_on_entry(node: Typed) -> Held | None:
+def _variable_on_entry(node: Typed) -> Located | None:
     # The variable that is an entry value; None where it has a location.
-    while not isinstance(node, Held):
+    while not isinstance(node, Located):
         if isinstance(node, Special | Constant) or not hasattr(node, "base"):
             return None
         node = node.base
@@ -64,7 +64,7 @@ def _variable_on_entry(node: Typed) -> Held | None:
 
 
 def _by_caller(
-    shaper: Shaper, node: Typed, variable: Held, format: Format | None, limits: Limits
+    shaper: Shaper, node: Typed, variable: Located, format: Format | None, limits: Limits
 ) -> CallerShape:
     # FC0406 where no call site describes the value.
     site = shaper.checker.site
@@ -80,7 +80,7 @@ def _by_caller(
 def _called(
     shaper: Shaper,
     node: Typed,
-    variable: Held,
+    variable: Located,
     callers: Callers,
     format: Format | None,
     limits: Limits,
@@ -89,7 +89,7 @@ def _called(
     checker, fields = shaper.checker, shaper.fields
     stem, fields.stem = fields.stem, None
     mark = fields.mark()
-    returned = shaper.word(Held(callers.return_address, "", checker.word(), variable.span))
+    returned = shaper.word(Located(callers.return_address, "", checker.word(), variable.span))
     fields.stem = stem
     shapes: dict[object, Shape | None] = {}
     cases: list[tuple[int, Shape]] = []
@@ -103,7 +103,7 @@ def _called(
         if key not in shapes:
             if len(shapes) == _MOST_PLACES:
                 continue
-            one = Held(place, variable.name, variable.type, variable.span)
+            one = Located(place, variable.name, variable.type, variable.span)
             if not is_on_entry(place):
                 start = returned, -call.returns_to
                 shapes[key] = _passed(shaper, node, one, start, format, limits)
@@ -122,7 +122,7 @@ def _called(
 
 def _with(node: Typed, inner: Typed) -> Typed:
     # ``node`` with ``inner`` in place of its variable.
-    if isinstance(node, Held):
+    if isinstance(node, Located):
         return inner
     fields = {name: getattr(node, name) for name in type(node).__match_args__}
     moved: Typed = type(node)(**{**fields, "base": _with(fields["base"], inner)})
@@ -132,7 +132,7 @@ def _with(node: Typed, inner: Typed) -> Typed:
 def _passed(
     shaper: Shaper,
     node: Typed,
-    variable: Held,
+    variable: Located,
     start: tuple[Leaf, int],
     format: Format | None,
     limits: Limits,
@@ -152,7 +152,7 @@ def _passed(
 
 
 def _number(
-    shaper: Shaper, node: Typed, variable: Held, start: tuple[Leaf, int]
+    shaper: Shaper, node: Typed, variable: Located, start: tuple[Leaf, int]
 ) -> SumShape | None:
     # The value of a variable without a location: a constant, an address, a register and a constant.
     checker = shaper.checker
@@ -161,7 +161,7 @@ def _number(
         return None
     while isinstance(inner, Convert):
         inner = inner.base
-    if not isinstance(inner, Held):
+    if not isinstance(inner, Located):
         return None
     found = variable_sum(checker, node, variable, simple)
     if found is None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from fetchc.check.dotnet_rules import described
 from fetchc.check.typed_tree import (
     Address,
-    Asserted,
+    AssumedClass,
+    AssumedCount,
+    AssumedDynamicType,
+    AssumedVariant,
     Computed,
+    Conditional,
     Convert,
-    Counted,
-    Described,
     Dispatched,
-    Either,
-    Present,
 )
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import (
@@ -98,7 +98,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fetchc.check.checker import Checker
-    from fetchc.check.typed_tree import Granted, Typed
+    from fetchc.check.typed_tree import Assumption, Typed
     from fetchc.ir.fetch import Value
     from fetchc.lower.fetches import Where
     from fetchc.lower.interface_plan import DynamicTypePlan
@@ -141,7 +141,7 @@ class Shaper:
         match planned:
             case Computed():
                 return self._computed(planned)
-            case Either():
+            case Conditional():
                 return self._either(planned, limits)
             case Dispatched(cases=cases):
                 with self.fields.assuming():
@@ -612,41 +612,41 @@ class Shaper:
     def _computed(self, node: Computed) -> ComputedShape:
         terms = []
         for one in node.terms:
-            less = None if one.less is None else self.word(one.less)
+            less = None if one.subtrahend is None else self.word(one.subtrahend)
             terms.append(Term(self.word(one.number), less, one.each, one.times))
-        return ComputedShape(tuple(terms), node.constant, node.is_none)
+        return ComputedShape(tuple(terms), node.constant, node.is_zero)
 
-    def _either(self, node: Either, limits: Limits) -> ConditionalShape:
-        if node.side_by_side:
+    def _either(self, node: Conditional, limits: Limits) -> ConditionalShape:
+        if node.adjacent:
             self._fetch_together(node)
         both = [
             self.within(self.shape(one, None, limits), limits, reversed(given))
-            for one, given in zip((node.at_none, node.other), node.given, strict=True)
+            for one, given in zip((node.if_zero, node.if_nonzero), node.assumptions, strict=True)
         ]
         return ConditionalShape(self._computed(node.number), both[0], both[1])
 
     # ------------------------------------------------------------------------------
     # Values whose type is in the object: interfaces of Go, objects of .NET; what is assumed.
 
-    def within(self, shape: Shape, limits: Limits, given: Iterable[Granted]) -> Shape:
+    def within(self, shape: Shape, limits: Limits, given: Iterable[Assumption]) -> Shape:
         """``shape`` with the checks of its assertions and indices around it, the last first."""
         for one in given:
             match one:
-                case Counted(least=least):
+                case AssumedCount(least=least):
                     count = self.shape(counted(self.checker, one), None, limits)
                     shape = BoundsCheckShape(count, least, shape)
-                case Described():
+                case AssumedClass():
                     shape = self._of_type(one, shape)
-                case Present(variants=variants, wanted=wanted):
+                case AssumedVariant(variants=variants, wanted=wanted):
                     names = tuple([(each.value, each.member.name) for each in variants])
                     tag = plain_number(self.word(one.tag))
                     shape = VariantCheckShape(tag, names, wanted, shape)
-                case Asserted(wanted=wanted_type):
+                case AssumedDynamicType(wanted=wanted_type):
                     dynamic = self._asserted_type(one)
                     shape = TypeAssertionShape(dynamic, wanted_type.offset, shape)
         return shape
 
-    def _asserted_type(self, one: Asserted) -> TypeNameShape:
+    def _asserted_type(self, one: AssumedDynamicType) -> TypeNameShape:
         types = runtime_types(self.checker)
         assert types is not None
         # The first word of an interface with methods is NULL where it holds nothing.
@@ -654,7 +654,7 @@ class Shaper:
         return TypeNameShape(word, self.word(one.start), types)
 
     def _of_type(
-        self, one: Described, inner: Shape, otherwise: CastShape | None = None
+        self, one: AssumedClass, inner: Shape, otherwise: CastShape | None = None
     ) -> CastShape:
         dotnet = self.checker.program.dotnet
         types = None if dotnet is None else dotnet.object_types()
@@ -750,7 +750,7 @@ class Shaper:
             return ()
         return self.fields.guards(load_word(self.checker.site, found, node.span))
 
-    def _fetch_together(self, node: Either) -> None:
+    def _fetch_together(self, node: Conditional) -> None:
         # Adjacent objects are fetched in as few pieces as possible.
         spans: dict[Value, tuple[Memory, int, int]] = {}
         for one in _objects(node):
@@ -796,8 +796,8 @@ def _fewer(planned: plans.RangePlan, count: int) -> int:
 
 
 def _objects(node: Typed) -> Iterator[Typed]:
-    if isinstance(node, Either):
-        yield from _objects(node.at_none)
-        yield from _objects(node.other)
+    if isinstance(node, Conditional):
+        yield from _objects(node.if_zero)
+        yield from _objects(node.if_nonzero)
     else:
         yield node

@@ -12,7 +12,7 @@ import pytest
 
 import fetchc
 from fetchc.check.checker import Checker
-from fetchc.check.typed_tree import Computed, Dispatched, Either, Typed
+from fetchc.check.typed_tree import Computed, Conditional, Dispatched, Typed
 from fetchc.ir.fetch import Fetch, Word, body
 from fetchc.lower import aggregate_plan as plans
 from fetchc.lower.fetches import Lowered, Memory, load_word, number, pointed, scalar
@@ -71,7 +71,7 @@ class Loads:
                 return " and ".join([self.word(word) for _, word in words])
             case FormPlan(form=form, parts=parts):
                 return f"{form} {', '.join([self.word(one.node) for one in parts])}"
-            case Computed() | Either() | Dispatched() | ClosurePlan() | SumPlan():
+            case Computed() | Conditional() | Dispatched() | ClosurePlan() | SumPlan():
                 raise AssertionError(f"not in this test: {planned!r}")
             case (
                 plans.SequencePlan() | plans.CellPlan() | plans.VectorPlan()
