@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.check.locations import believed, is_clone, is_unfetchable, optimised_by_gcc, same
+from fetchc.check.locations import (
+    credible_entry_place,
+    is_clone,
+    is_consistent,
+    is_unfetchable,
+    optimized_by_gcc,
+)
 from fetchc.check.probe_site import SiteTypes
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.entities import (
@@ -33,17 +39,17 @@ if TYPE_CHECKING:
 
 __all__ = [
     "follows_convention",
-    "foreign",
-    "must_be_returned",
-    "must_be_unchanged",
-    "passed",
-    "unconfirmed",
+    "passed_place",
+    "refuse_other_convention",
+    "require_returned",
+    "require_unchanged_signature",
+    "unconfirmed_place",
 ]
 
 _FIRST_CODE = 256  # bytes of a function that are looked at for the registers that it reads
 
 
-def passed(site: Site, function: Function, variable: Variable, by_convention: Place) -> Place:
+def passed_place(site: Site, function: Function, variable: Variable, by_convention: Place) -> Place:
     """``by_convention`` without the registers that callers of LLVM's may leave as they are.
 
     In calls of the same file LLVM does not pass what an exported function does not use: a whole
@@ -182,7 +188,7 @@ def _read_first(site: Site, function: Function) -> frozenset[Place]:
     )
 
 
-def unconfirmed(
+def unconfirmed_place(
     site: Site,
     function: Function,
     variable: Variable,
@@ -230,8 +236,8 @@ def _elsewhere(
 ) -> Variable | None:
     """A parameter that is not where the convention has it: gcc does not tell of `ms_abi`."""
     for parameter, place in zip(parameters, places, strict=True):
-        found = believed(site, function, parameter)
-        if found is None or isinstance(place, Absent) or same(found, place):
+        found = credible_entry_place(site, function, parameter)
+        if found is None or isinstance(place, Absent) or is_consistent(found, place):
             continue
         if place == Pieces(()):
             continue  # an empty class, of which g++ has a slot that is another one's
@@ -271,7 +277,7 @@ def _described_whole(
 
 def _is_of_no_convention(site: Site, function: Function) -> bool:
     rules = convention_for(site.program, function).rules
-    return isinstance(rules, WordRules) and rules.regparm and optimised_by_gcc(function)
+    return isinstance(rules, WordRules) and rules.regparm and optimized_by_gcc(function)
 
 
 def _is_nowhere(site: Site, function: Function, variable: Variable) -> bool:
@@ -294,7 +300,7 @@ _FAR = 64  # bytes of code behind a call, in which its result is taken
 _LONGEST = 0x10000  # bytes of a function's own code that are looked at
 
 
-def must_be_returned(
+def require_returned(
     site: Site,
     function: Function,
     place: Place,
@@ -307,7 +313,7 @@ def must_be_returned(
     has the address.
     """
     if not follows_convention(site, function):
-        raise foreign(function.name, span)
+        raise refuse_other_convention(function.name, span)
     copied = any(mark in function.symbol for mark in _COPIES)
     unseen = function.compiler.drops_unused_parameters and not function.external
     if not (function.changed or copied or unseen):
@@ -325,14 +331,14 @@ def must_be_returned(
     raise _gone(function, note or "no call is seen whose result is used as a whole", span)
 
 
-def must_be_unchanged(function: Function, span: Span) -> None:
+def require_unchanged_signature(function: Function, span: Span) -> None:
     """Refuse (FC0401) any result of a function that the debug information says was changed."""
     if function.changed:
         note = "the debug information says so (DW_CC_nocall), and not what was changed"
         raise _gone(function, note, span)
 
 
-def foreign(name: str, span: Span) -> CompileError:
+def refuse_other_convention(name: str, span: Span) -> CompileError:
     """The refusal of what only the convention would tell of, which is another one."""
     return reject(
         "FC0401",

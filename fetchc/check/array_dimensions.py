@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import CellType
     from fetchc.source import Span
 
-__all__ = ["grid", "of_window", "refused"]
+__all__ = ["grid", "refuse_grid_element", "refuse_window"]
 
 
 def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
@@ -33,10 +33,10 @@ def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
     return None
 
 
-def refused(node: Typed, made: CellType) -> CompileError:
+def refuse_grid_element(node: Typed, made: CellType) -> CompileError:
     """The refusal of an element that no single fetch-arg reaches."""
     if made.array.window is not None:
-        return of_window(made.array, node.span)
+        return refuse_window(made.array, node.span)
     first = ", ".join(["0"] * (len(made.indices) - 1) + [str(made.indices[-1])])
     return reject(
         "FC0304",
@@ -48,7 +48,7 @@ def refused(node: Typed, made: CellType) -> CompileError:
     )
 
 
-def of_window(made: SequenceType, span: Span) -> CompileError:
+def refuse_window(made: SequenceType, span: Span) -> CompileError:
     """The refusal of elements whose place a fetch-arg would have to count from an index."""
     assert made.window is not None
     start = made.window.start.name

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.check import indexing
 from fetchc.check.array_dimensions import grid
 from fetchc.check.conversions import encoding, wrapped
-from fetchc.check.locations import optimised_by_gcc
+from fetchc.check.locations import optimized_by_gcc
 from fetchc.check.typed_tree import (
     Computed,
     Conditional,
@@ -60,25 +60,25 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
-    "all_of",
-    "cell",
-    "folded",
-    "folded_range",
+    "element_range",
+    "end_of_elements",
+    "fold_bounds",
+    "fold_range",
+    "grid_element",
     "has_variable_length",
-    "in_full",
-    "ranged",
+    "whole_array",
 ]
 
 _SIZES = (1, 2, 4, 8)
 
 
-def folded(checker: Checker, node: tree.Index | tree.Range) -> tree.Index | tree.Range:
+def fold_bounds(checker: Checker, node: tree.Index | tree.Range) -> tree.Index | tree.Range:
     """``node`` with numbers for the constants between its brackets: ``a[LIMIT]``, ``a[0:LIMIT]``.
 
     Raises CompileError FC0101 for an index that is none.
     """
     if isinstance(node, tree.Range):
-        return folded_range(checker, node, node.room is not None)
+        return fold_range(checker, node, node.room is not None)
     found = [_folded(checker, one, True) for one in (node.index, *node.further)]
     numbers = [one for one in found if isinstance(one, int)]
     if len(numbers) == len(found):
@@ -90,8 +90,8 @@ def folded(checker: Checker, node: tree.Index | tree.Range) -> tree.Index | tree
     raise not_a_number(node.index_span)
 
 
-def folded_range(checker: Checker, node: tree.Range, variables: bool) -> tree.Range:
-    """:func:`folded`, of a range: a bound that is no constant stays as it is.
+def fold_range(checker: Checker, node: tree.Range, variables: bool) -> tree.Range:
+    """:func:`fold_bounds`, of a range: a bound that is no constant stays as it is.
 
     ``variables``: so does one that is a variable of a constant value, if not set. By that a range
     of characters is a text, and not their numbers.
@@ -140,7 +140,7 @@ def _value(checker: Checker, bound: tree.Expression, variables: bool) -> int | N
     return None
 
 
-def ranged(
+def element_range(
     checker: Checker, base: Typed, low: Typed | int, high: Typed | int, span: Span, bounds: Span
 ) -> Typed:
     """The elements ``low`` up to, not including, ``high`` of ``base``.
@@ -152,7 +152,7 @@ def ranged(
     if isinstance(low, int) and isinstance(high, int):
         return indexing.elements(checker, base, low, high, span, bounds)
     size = _size(checker, base)
-    base = indexing.in_bytes(checker, indexing.of_library(checker, base, span))
+    base = indexing.as_byte_pointer(checker, indexing.element_storage(checker, base, span))
     bound = _bound(checker, base, span, bounds) if size is None else size
     start = low if isinstance(low, int) else 0
     first = indexing.element_at(checker, base, start, span, bounds)
@@ -173,7 +173,7 @@ def ranged(
     return Ranged(first, start, low, high, bound, checker.program.intern(made), span)
 
 
-def all_of(checker: Checker, base: Typed, bounds: Span) -> Typed:
+def end_of_elements(checker: Checker, base: Typed, bounds: Span) -> Typed:
     """Where ``base[low:]`` ends: behind its last element.
 
     Raises CompileError FC0303 where nothing counts the elements.
@@ -292,10 +292,10 @@ def _flexible(checker: Checker, base: Typed, made: ArrayType, bounds: Span) -> C
 # Elements of arrays of several dimensions, ``a[1, 2]``, and of parts of arrays.
 
 
-def cell(checker: Checker, base: Typed, node: tree.Index) -> Typed:
+def grid_element(checker: Checker, base: Typed, node: tree.Index) -> Typed:
     """``base[1, 2]``; raises CompileError FC0304 where ``base`` has not as many dimensions."""
     wanted = tuple(index for index in (node.index, *node.further) if isinstance(index, int))
-    found = grid(checker, indexing.of_library(checker, base, base.span))
+    found = grid(checker, indexing.element_storage(checker, base, base.span))
     rank = 1 if found is None else len(found[1].dimensions) or 1
     if found is None or rank != len(wanted):
         raise reject(
@@ -341,7 +341,7 @@ def has_variable_length(node: Typed) -> bool:
     return place is not None and not isinstance(place, AtAddress | AtSymbol)
 
 
-def in_full(checker: Checker, node: Typed) -> Ranged | None:
+def whole_array(checker: Checker, node: Typed) -> Ranged | None:
     """``a[0:n]`` of the array ``node`` that has ``n`` elements at the site; None of all others."""
     made, site = checker.resolved(node.type), checker.site
     if not isinstance(made, ArrayType) or made.count is not None or site.function is None:
@@ -376,7 +376,7 @@ def in_full(checker: Checker, node: Typed) -> Ranged | None:
 def _is_written(site: Site, function: Function) -> bool:
     # gcc -O0 reckons the lengths that types of parameters have in statements of its own, in front
     # of the first one of the body: those have lines up to that of the opening brace.
-    if optimised_by_gcc(function):
+    if optimized_by_gcc(function):
         return True  # lists tell from where on the places hold
     code = site.program.code_map()
     told = None if code is None else code.lines_of(function)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.check.locations import is_clone, is_untracked, optimised_by_gcc, unoptimised_by_gcc
+from fetchc.check.locations import is_clone, is_untracked, optimized_by_gcc, unoptimized_by_gcc
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from fetchc.quantities import Address
     from fetchc.source import Span
 
-__all__ = ["absent", "available", "body_place", "perhaps_stale", "start_within"]
+__all__ = ["availability_notes", "body_place", "refuse_absent", "stale_warning", "start_within"]
 
 _TRIED = 4  # ranges of a variable, for a place to probe
 
 
-def absent(site: Site, variable: Variable, place: Absent, span: Span) -> CompileError:
+def refuse_absent(site: Site, variable: Variable, place: Absent, span: Span) -> CompileError:
     """The refusal of a variable that has no place at the site; ``place`` says why."""
     notes: tuple[str, ...] = ()
     hint: str | None = None
@@ -43,7 +43,7 @@ def absent(site: Site, variable: Variable, place: Absent, span: Span) -> Compile
         behind = lines.statement_behind(function, site.address)
         hint = None if behind is None else f"probe the next statement: `--at {behind:#x}`"
     elif elsewhere and site.function is not None and variable.kind != "global":
-        notes, hint = available(site, site.function, variable)
+        notes, hint = availability_notes(site, site.function, variable)
         extents = site.program.extents(variable, site.function)
         never = all(isinstance(extent.place, Absent) for extent in extents)
         if not notes and never and place.kind == "no location" and not site.program.in_kernel:
@@ -60,7 +60,7 @@ def absent(site: Site, variable: Variable, place: Absent, span: Span) -> Compile
     )
 
 
-def available(
+def availability_notes(
     site: Site, function: Function, variable: Variable, computed: bool = True
 ) -> tuple[tuple[str, ...], str | None]:
     """Notes of where in ``function`` a variable is to be had, and help to probe there.
@@ -101,15 +101,15 @@ def _sorted_out(site: Site, function: Function, variable: Variable, extent: Exte
     # Of Go some part of a variable can be there, and which is not said.
     if not site.language.convention_first:
         return extent.place
-    from fetchc.check.go_variables import arranged
+    from fetchc.check.go_variables import arrange_pieces
 
-    return arranged(site, function, variable, extent.place)
+    return arrange_pieces(site, function, variable, extent.place)
 
 
 def _has_prologue(site: Site, function: Function) -> bool:
-    from fetchc.check.locations import optimised_by_gcc
+    from fetchc.check.locations import optimized_by_gcc
 
-    return not optimised_by_gcc(function) and site.program.body_address(function) > function.address
+    return not optimized_by_gcc(function) and site.program.body_address(function) > function.address
 
 
 def _first_start(site: Site, function: Function, extents: list[Extent]) -> int | None:
@@ -135,9 +135,9 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
     """The place of a local or a parameter at a site within the function; Absent where too early."""
     place = _described_place(site, function, variable)
     if site.language.convention_first:
-        from fetchc.check.go_variables import arranged
+        from fetchc.check.go_variables import arrange_pieces
 
-        place = arranged(site, function, variable, place)
+        place = arrange_pieces(site, function, variable, place)
     return _standing(site, function, place)
 
 
@@ -172,7 +172,7 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
                 f"its stack slot is written by the function's first instructions, up to "
                 f"+{body - function.address:#x}",
             )
-        if optimised_by_gcc(function):
+        if optimized_by_gcc(function):
             # The slot is written somewhere in the first blocks, and nothing says where: of
             # 157 such parameters at the second line row 14 were not yet stored (GCC 12).
             return Absent(
@@ -184,12 +184,12 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
 def _left_out(site: Site, function: Function, variable: Variable) -> Absent | None:
     # A slot in the caller's part of the stack, which clang names for the whole function, also
     # where nothing of it is used and calls of the same file leave it as it is.
-    from fetchc.check.abi_evidence import passed
+    from fetchc.check.abi_evidence import passed_place
 
     if is_clone(function):
         return None
     place = _by_convention(site, function, variable)
-    found = passed(site, function, variable, place) if isinstance(place, InMemory) else None
+    found = passed_place(site, function, variable, place) if isinstance(place, InMemory) else None
     return found if isinstance(found, Absent) else None
 
 
@@ -204,7 +204,7 @@ def _by_convention(site: Site, function: Function, variable: Variable) -> Place:
     )
 
 
-def perhaps_stale(
+def stale_warning(
     site: Site, function: Function, variable: Variable, place: Place, span: Span
 ) -> Diagnostic | None:
     """The warning that ``place`` may still have what was passed, where a statement assigned it.
@@ -289,9 +289,9 @@ def _stored_by_call(
 ) -> Absent | None:
     # A parameter of an inlined call that has one slot all over. gcc -O0 stores it in front of the
     # call's code, clang with the call's first instructions.
-    if _only_slot(site, variable) is None or unoptimised_by_gcc(function):
+    if _only_slot(site, variable) is None or unoptimized_by_gcc(function):
         return None
-    if optimised_by_gcc(function):
+    if optimized_by_gcc(function):
         return Absent(
             "no location", "it is in a stack slot, and nothing says from which instruction on"
         )

@@ -76,17 +76,17 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
         operand, made = Pointee(operand, made.target, operand.span), inner
     match made:
         case SequenceType(length=size) if what == "len":
-            return members.part(operand, size, span)
+            return members.subobject(operand, size, span)
         case ArrayType(count=int(count)):
             return Constant(count, checker.word(signed=True), span)
         case SliceType(members=(_, size, *_)) | StringType(members=(_, size, *_)) if what == "len":
-            return members.part(operand, size, span)
+            return members.subobject(operand, size, span)
         case SliceType(members=(_, _, capacity)) | StringType(members=(_, _, capacity)):
-            return members.part(operand, capacity, span)
+            return members.subobject(operand, capacity, span)
         case StructType(counts=True, value=Member() as number) if what == "len":
-            return members.part(operand, number, span)
+            return members.subobject(operand, number, span)
         case SequenceType(window=Window(capacity=Member() as capacity)):
-            return members.part(operand, capacity, span)
+            return members.subobject(operand, capacity, span)
         case MapType() if what == "len":
             return _header_word(checker, operand, 0, span)
         case ChannelType():

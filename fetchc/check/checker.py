@@ -188,12 +188,12 @@ def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
         if inherent is not None:
             return inherent
     if variable is not None:
-        return scope.held(checker, variable, span)
+        return scope.variable_object(checker, variable, span)
     found = scope.find_outside(checker, text, line, span) or _property(checker, text, span)
     if found is None:
-        from fetchc.check.unknown_names import unknown
+        from fetchc.check.unknown_names import refuse_name
 
-        raise unknown(checker, text, span)
+        raise refuse_name(checker, text, span)
     return found
 
 
@@ -202,12 +202,12 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
     this = scope.receiver(checker)
     if this is None:
         return None
-    holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
+    holder = members.follow_pointer(checker, scope.variable_object(checker, this, span), span)
     path = members.find(checker, holder.type, name, span)
     if path is None:
         implicit = checker.rules.implicit_member
         return None if implicit is None else implicit(checker, this, holder, name, span)
-    return members.through(checker, holder, path, span)
+    return members.follow_path(checker, holder, path, span)
 
 
 def _property(checker: Checker, name: str, span: Span) -> Typed | None:
@@ -216,9 +216,9 @@ def _property(checker: Checker, name: str, span: Span) -> Typed | None:
     accessor = None if this is None else checker.rules.accessor
     if this is None or accessor is None:
         return None
-    holder = members.follow_pointer(checker, scope.held(checker, this, span), span)
+    holder = members.follow_pointer(checker, scope.variable_object(checker, this, span), span)
     path = accessor(checker, holder, name, span)
-    return None if path is None else members.through(checker, holder, path, span)
+    return None if path is None else members.follow_path(checker, holder, path, span)
 
 
 def _member(checker: Checker, node: tree.Member) -> Typed:
@@ -254,14 +254,14 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
         return None
     whole = ".".join([base.text, *reversed(words)])
     variable = scope.find_global(checker, whole, None, node.span)
-    return None if variable is None else scope.held(checker, variable, node.span)
+    return None if variable is None else scope.variable_object(checker, variable, node.span)
 
 
 def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
     if _named(node):
-        from fetchc.check.array_ranges import folded
+        from fetchc.check.array_ranges import fold_bounds
 
-        node = folded(checker, node)
+        node = fold_bounds(checker, node)
     cuts = isinstance(node, tree.Range) or isinstance(node.base, tree.Range)
     if cuts and checker.rules.slice is not None:
         cut = checker.rules.slice(checker, node)
@@ -286,11 +286,11 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
         if node.further or rules.references or rules.dereferences:
             from fetchc.check.array_dimensions import grid
 
-            within = indexing.of_library(checker, base, base.span)
+            within = indexing.element_storage(checker, base, base.span)
             if node.further or grid(checker, within) is not None:
-                from fetchc.check.array_ranges import cell
+                from fetchc.check.array_ranges import grid_element
 
-                return cell(checker, base, node)
+                return grid_element(checker, base, node)
         made, found = checker.resolved(base.type), None
         if isinstance(made, StructType):
             block_element = checker.rules_for(made).block_element
@@ -298,7 +298,7 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
                 found = block_element(checker, base, node.index, node.span, node.index_span)
         if found is None:
             found = indexing.element_at(checker, base, node.index, node.span, node.index_span)
-        indexing.take_for_granted(checker, base, node.index + 1, node.span)
+        indexing.assume_count(checker, base, node.index + 1, node.span)
         return found
     if node.room is not None:
         at = node.range_span
@@ -307,17 +307,17 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
     low, high = node.low, node.high
     if isinstance(low, int) and isinstance(high, int):
         found = indexing.elements(checker, base, low, high, node.span, node.range_span)
-        indexing.take_for_granted(checker, base, high, node.span, most=True)
+        indexing.assume_count(checker, base, high, node.span, most=True)
         return found
-    from fetchc.check.array_ranges import all_of, ranged
+    from fetchc.check.array_ranges import element_range, end_of_elements
 
     first = low if isinstance(low, int) else checker.check(low)
     end: Typed | int
     if high is None:
-        end = all_of(checker, base, node.range_span)
+        end = end_of_elements(checker, base, node.range_span)
     else:
         end = high if isinstance(high, int) else checker.check(high)
-    return ranged(checker, base, first, end, node.span, node.range_span)
+    return element_range(checker, base, first, end, node.span, node.range_span)
 
 
 def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:

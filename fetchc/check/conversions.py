@@ -31,7 +31,15 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["cast", "decayed", "encoding", "encoding_by_name", "type_named", "wide", "wrapped"]
+__all__ = [
+    "cast",
+    "decayed",
+    "encoding",
+    "encoding_by_name",
+    "type_named",
+    "wide_encoding",
+    "wrapped",
+]
 
 
 def decayed(checker: Checker, base: Typed) -> Typed:
@@ -341,6 +349,6 @@ def encoding_by_name(checker: Checker, type_id: TypeId) -> str:
     return _ENCODINGS.get(number.size, "") if not _NAMES.isdisjoint(names) else ""
 
 
-def wide(checker: Checker, type_id: TypeId) -> str:
+def wide_encoding(checker: Checker, type_id: TypeId) -> str:
     """The encoding of such a character of more than a byte; or empty."""
     return encoding_by_name(checker, type_id).replace("text", "")

@@ -32,19 +32,21 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
-    "along",
     "bases",
-    "captured",
-    "of_class",
-    "of_class_named",
-    "of_virtual_base",
+    "captured_variable",
+    "class_member",
+    "move_along_inheritance",
     "pointer_to_virtual_base",
+    "static_member",
+    "virtual_base_member",
 ]
 
 _DEEPEST = 16  # classes below each other; only a cyclic, hostile type has more
 
 
-def of_class(checker: Checker, base: Typed, name: str, span: Span, name_span: Span) -> Typed | None:
+def class_member(
+    checker: Checker, base: Typed, name: str, span: Span, name_span: Span
+) -> Typed | None:
     """``p->Base::member``, and ``p->shared`` of a static member; None of other members."""
     holder = members.follow_pointer(checker, base, base.span)
     made = checker.resolved(holder.type)
@@ -58,11 +60,11 @@ def of_class(checker: Checker, base: Typed, name: str, span: Span, name_span: Sp
     else:
         found = _shared(checker, holder.type, name, span)
     if found is None and any(_is_virtual(checker, path) for path in bases(checker, holder.type)):
-        found = of_virtual_base(checker, holder, plain, span, wanted)
+        found = virtual_base_member(checker, holder, plain, span, wanted)
     return found
 
 
-def of_class_named(checker: Checker, name: str, span: Span) -> Typed | None:
+def static_member(checker: Checker, name: str, span: Span) -> Typed | None:
     """``Derived::shared``, a static member that the class may have of a base; None of others."""
     wanted, _, plain = name.rpartition("::")
     if not wanted:
@@ -98,10 +100,12 @@ def _shared(checker: Checker, type_id: TypeId, name: str, span: Span) -> Typed |
             notes=(f"they are {', '.join(f'`{variable.name}`' for _, variable in found)}",),
             help=f"name one whole: `{found[0][1].name}`",
         )
-    return scope.held(checker, found[0][1], span) if found else None
+    return scope.variable_object(checker, found[0][1], span) if found else None
 
 
-def captured(checker: Checker, closure: Typed, mark: str, name: str, span: Span) -> Typed | None:
+def captured_variable(
+    checker: Checker, closure: Typed, mark: str, name: str, span: Span
+) -> Typed | None:
     """A variable that a lambda captured, or a member of the object that it was made in.
 
     ``mark`` is what its compiler puts before the names of captured variables: gcc ``__``, clang
@@ -112,14 +116,14 @@ def captured(checker: Checker, closure: Typed, mark: str, name: str, span: Span)
         return None
     path = members.find(checker, closure.type, f"{mark}{name}", span)
     if path is not None:
-        return members.through(checker, closure, path, span)
+        return members.follow_path(checker, closure, path, span)
     path = members.find(checker, closure.type, f"{mark}this", span)
     if path is None:
         return None
-    this = members.through(checker, closure, path, span)
+    this = members.follow_path(checker, closure, path, span)
     holder = members.follow_pointer(checker, this, span)
     path = members.find(checker, holder.type, name, span)
-    return None if path is None else members.through(checker, holder, path, span)
+    return None if path is None else members.follow_path(checker, holder, path, span)
 
 
 def _of_base(
@@ -152,7 +156,7 @@ def _of_base(
                 notes=(f"they are {', '.join(ways)}",),
                 help="go through the base in between: `Middle::member` of the object",
             )
-        return members.through(checker, inner, way, span)
+        return members.follow_path(checker, inner, way, span)
     return None
 
 
@@ -203,7 +207,7 @@ def bases(checker: Checker, type_id: TypeId) -> list[tuple[Member, ...]]:
 # the inheritance, whatever its spelling.
 
 
-def along(
+def move_along_inheritance(
     checker: Checker, wanted: TypeId, pointer: Typed, source: TypeId, target: TypeId, span: Span
 ) -> Typed | None:
     """``pointer``, which leads to a ``source``, as ``wanted``, a pointer to a ``target``.
@@ -309,7 +313,7 @@ _FARTHEST = 1 << 16  # bytes
 _DEEPEST_VIRTUAL = 3  # virtual bases of virtual bases, of each of which the distances multiply
 
 
-def of_virtual_base(
+def virtual_base_member(
     checker: Checker,
     holder: Typed,
     name: str,
@@ -336,7 +340,7 @@ def of_virtual_base(
         for one in known:
             moved = Shift(address, ByteOffset(one), checker.pointer_to(base.target), span)
             whole = Pointee(moved, base.target, span)
-            found.append((one, members.through(checker, whole, path, span)))
+            found.append((one, members.follow_path(checker, whole, path, span)))
         return _picked(checker, distance, found, span) if found else None
     return _further(checker, holder, name, span, named, deepest) if deepest else None
 
@@ -356,7 +360,7 @@ def _further(
 
         def member(one: Typed, target: TypeId = base.target) -> Typed | None:
             whole = Pointee(one, target, span)
-            return of_virtual_base(checker, whole, name, span, named, deepest - 1)
+            return virtual_base_member(checker, whole, name, span, named, deepest - 1)
 
         if step is not None and member(step.if_zero) is not None:
             return checker.of_both(step, lambda one: member(one) or one)

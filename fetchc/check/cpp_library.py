@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 __all__ = [
     "LibraryClass",
     "alternatives",
-    "at",
-    "chosen",
-    "elements_of_block",
-    "filled",
-    "followed",
-    "grant",
-    "indexed",
-    "known_at",
+    "as_member",
+    "assume_alternative",
+    "block_length",
+    "dereferenced",
+    "element_storage",
+    "fill_path",
     "library_class",
-    "member",
-    "number_of",
-    "numbered",
+    "member_at",
+    "numbered_part",
     "object_of",
     "plain_name",
+    "required_member",
+    "selected_member",
+    "template_number",
 ]
 
 # ------------------------------------------------------------------------------
@@ -64,7 +64,7 @@ def plain_name(name: str) -> str:
     return "::".join([first, *hidden, *words[-1:]])
 
 
-def at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
+def member_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
     """What ``path`` leads to from ``node``: ``a.b[-1]``, pointers followed on the way.
 
     A number is that of a base class, ``a:0:1`` a bit field of ``a`` by its first bit and width,
@@ -88,7 +88,7 @@ def at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
 
 def _step(checker: Checker, node: Typed, word: str, start: Type, span: Span) -> Typed | None:
     if word == "*":
-        return followed(checker, node, span)
+        return dereferenced(checker, node, span)
     if word.startswith("("):
         assert isinstance(start, StructType)
         return _cast(checker, node, _filled(word[1:-1], start.name), span)
@@ -98,7 +98,7 @@ def _step(checker: Checker, node: Typed, word: str, start: Type, span: Span) -> 
     steps = steps or members.find(checker, holder.type, name, span)
     if steps is None:
         return None
-    node = members.through(checker, holder, steps, span)
+    node = members.follow_path(checker, holder, steps, span)
     if bits:
         first, _, width = bits.partition(":")
         field = BitField(BitOffset(int(first)), BitSize(int(width)))
@@ -149,21 +149,21 @@ def _base(checker: Checker, holder: Typed, number: int) -> tuple[Member, ...] | 
     return (found[number],) if number < len(found) else None
 
 
-def numbered(
+def numbered_part(
     checker: Checker, node: Typed, found: LibraryClass, number: int, span: Span
 ) -> Typed | None:
     """What ``std::get<number>`` gives of ``node``; None where there is no such part."""
     get = found.get
     if "array" in get:
-        return at(checker, node, f"{get['array']}[{number}]", span)
+        return member_at(checker, node, f"{get['array']}[{number}]", span)
     if "members" in get:
         names = get["members"]
-        return at(checker, node, names[number], span) if number < len(names) else None
+        return member_at(checker, node, names[number], span) if number < len(names) else None
     if "again" in get:
         path = ".".join([get["start"], *[get["again"]] * number, get["end"]])
-        part = at(checker, node, path, span)
+        part = member_at(checker, node, path, span)
         return None if part is None else _out_of(checker, part, get.get("room"), span)
-    holder = at(checker, node, get["start"], span) if "start" in get else node
+    holder = member_at(checker, node, get["start"], span) if "start" in get else node
     return None if holder is None else _leaf(checker, holder, get, number, span)
 
 
@@ -171,7 +171,7 @@ def _out_of(checker: Checker, part: Typed, room: list[str] | None, span: Span) -
     # What is in a room for an object, a class of its own.
     made = checker.resolved(part.type)
     if room and isinstance(made, StructType) and plain_name(made.name) == room[0]:
-        return at(checker, part, room[1], span)
+        return member_at(checker, part, room[1], span)
     return part
 
 
@@ -189,8 +189,8 @@ def _leaf(
             continue
         first = arguments(made.name.partition("<")[2][:-1])[0]
         if canonical(first) == str(number):
-            inner = members.through(checker, holder, steps, span)
-            return at(checker, inner, get["end"], span)
+            inner = members.follow_path(checker, holder, steps, span)
+            return member_at(checker, inner, get["end"], span)
     return None
 
 
@@ -201,7 +201,7 @@ def alternatives(
     parts: list[Typed] = []
     while len(parts) < most:
         try:
-            part = numbered(checker, node, found, len(parts), span)
+            part = numbered_part(checker, node, found, len(parts), span)
         except CompileError:
             break
         if part is None:
@@ -288,9 +288,9 @@ def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span
         return False
     if found.as_many:
         path, argument = found.as_many
-        held = at(checker, sample, path, span)
+        held = member_at(checker, sample, path, span)
         made = None if held is None else checker.resolved(held.type)
-        if not isinstance(made, ArrayType) or made.count != number_of(
+        if not isinstance(made, ArrayType) or made.count != template_number(
             checker, sample.type, argument
         ):
             return False
@@ -298,7 +298,7 @@ def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span
         return False
     if not found.low_first:
         return True
-    node = at(checker, sample, found.low_first, span)
+    node = member_at(checker, sample, found.low_first, span)
     offset = 0
     while isinstance(node, Subobject):
         offset += node.offset
@@ -308,7 +308,7 @@ def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span
 
 def _has(checker: Checker, sample: Typed, path: str, span: Span) -> bool:
     try:
-        return at(checker, sample, path, span) is not None
+        return member_at(checker, sample, path, span) is not None
     except CompileError:
         return False
 
@@ -329,7 +329,7 @@ def _paths(found: LibraryClass) -> list[str]:
     return [path for path in paths if path]
 
 
-def number_of(checker: Checker, type_id: TypeId, argument: int | None) -> int | None:
+def template_number(checker: Checker, type_id: TypeId, argument: int | None) -> int | None:
     """The number that a class's template has as that argument; None where it has none there."""
     from fetchc.program.cpp_names import arguments, canonical
 
@@ -341,16 +341,16 @@ def number_of(checker: Checker, type_id: TypeId, argument: int | None) -> int | 
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 
-def elements_of_block(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> int:
+def block_length(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> int:
     """How many elements each block of a deque has: as many as fit, and one at least."""
     path, room = found.block
-    start = at(checker, holder, path, span)
+    start = member_at(checker, holder, path, span)
     made = None if start is None else checker.resolved(start.type)
     each = checker.size(made.target) if isinstance(made, PointerType) else None
     return max(1, room // each) if each else 1
 
 
-def filled(
+def fill_path(
     checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span
 ) -> str | None:
     """``path`` with the index of the last element of a block or array for ``{last}``.
@@ -360,24 +360,24 @@ def filled(
     if "{last}" not in path:
         return path
     if found.block:
-        count = elements_of_block(checker, holder, found, span)
+        count = block_length(checker, holder, found, span)
     else:
-        count = number_of(checker, holder.type, found.constants.get("size")) or 0
+        count = template_number(checker, holder.type, found.constants.get("size")) or 0
     return path.replace("{last}", str(count - 1)) if count else None
 
 
-def known_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
+def required_member(checker: Checker, node: Typed, path: str, span: Span) -> Typed:
     """What ``path`` leads to, which the entry of a class names."""
-    inner = at(checker, node, path, span)
+    inner = member_at(checker, node, path, span)
     assert inner is not None, "a class has what its entry names"
     return inner
 
 
-def grant(
+def assume_alternative(
     checker: Checker, node: Typed, found: LibraryClass, number: int, tag_expression: str, span: Span
 ) -> None:
     """Note that of what the class can hold it is ``number``, for whoever can compare."""
-    tag = known_at(checker, node, found.choice["tag"], span)
+    tag = required_member(checker, node, found.choice["tag"], span)
     if found.get:
         parts = list(enumerate(alternatives(checker, node, found, span)))
         spelled = [checker.spell(part.type) for _, part in parts]
@@ -387,11 +387,11 @@ def grant(
         ]
     else:  # of an alternative that is nothing the number itself is as good as any member
         parts = [
-            (value, known_at(checker, node, path, span) if path else tag)
+            (value, required_member(checker, node, path, span) if path else tag)
             for value, path in enumerate(found.choice["cases"])
         ]
         names = [name or "nothing" for name in found.choice["names"]]
-    variants = tuple([Variant(member(part, node, names[value]), value) for value, part in parts])
+    variants = tuple([Variant(as_member(part, node, names[value]), value) for value, part in parts])
     wanted = names[number]
     checker.assumptions.append(
         AssumedVariant(tag, variants, wanted, node.type, tag_expression, span)
@@ -402,31 +402,37 @@ def _grant_object(checker: Checker, node: Typed, found: LibraryClass, span: Span
     # Of an optional: that there is one.
     if found.choice and not found.get and found.object in found.choice.get("cases", ()):
         number = list(found.choice["cases"]).index(found.object)
-        grant(checker, node, found, number, ".has_value()", span)
+        assume_alternative(checker, node, found, number, ".has_value()", span)
 
 
 def object_of(checker: Checker, node: Typed, found: LibraryClass, span: Span) -> Typed:
     """The object that the class holds, which an optional need not."""
     _grant_object(checker, node, found, span)
-    return known_at(checker, node, found.object, span)
+    return required_member(checker, node, found.object, span)
 
 
-def chosen(checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]) -> Typed:
+def selected_member(
+    checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]
+) -> Typed:
     """One of several members, by the number in the object that tells which."""
     # One of several members: which one, a number in the object says.
     span, size = node.span, checker.size(node.type)
     assert size is not None
-    tag = member(known_at(checker, node, found.choice["tag"], span), node, found.choice["name"])
+    tag = as_member(
+        required_member(checker, node, found.choice["tag"], span), node, found.choice["name"]
+    )
     if found.get:
         parts = list(enumerate(alternatives(checker, node, found, span)))
     else:
         listed = enumerate(paths)
-        parts = [(value, known_at(checker, node, path, span)) for value, path in listed if path]
+        parts = [
+            (value, required_member(checker, node, path, span)) for value, path in listed if path
+        ]
     names = found.choice.get("names", ())
     cases = []
     for value, part in parts:
         name = names[value] if value < len(names) else str(value)
-        cases.append((value, _ended(checker, member(part, node, name))))
+        cases.append((value, _ended(checker, as_member(part, node, name))))
     spelled = checker.spell(node.type)
     made = ChoiceType(spelled, size, tag, tuple(cases))
     return Convert(node, checker.program.intern(made), span)
@@ -441,7 +447,7 @@ def _ended(checker: Checker, member: Member) -> Member:
     return member
 
 
-def member(inner: Typed, node: Typed, name: str) -> Member:
+def as_member(inner: Typed, node: Typed, name: str) -> Member:
     """What lies within the object ``node``, as a member of it."""
     # What lies within the object ``node``, as a member of it.
     type_id, bits, offset = inner.type, None, 0
@@ -463,22 +469,22 @@ def member(inner: Typed, node: Typed, name: str) -> Member:
     return Member(name, type_id, ByteOffset(offset), bits)
 
 
-def indexed(checker: Checker, node: Typed, span: Span) -> Typed | None:
+def element_storage(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """The pointer or array that ``node[0]`` is an element of; None where it is no such class."""
     found = library_class(checker, node.type, span)
     if found is None:
         return None
     path = found.index or (found.counted[0] if found.counted else "")
-    return known_at(checker, node, path, span) if path else None
+    return required_member(checker, node, path, span) if path else None
 
 
-def followed(checker: Checker, node: Typed, span: Span) -> Typed | None:
+def dereferenced(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """What ``*`` and ``->`` of a smart pointer or an optional lead to; None of other classes."""
     found = library_class(checker, node.type, span)
     if found is not None and found.object:
         return object_of(checker, node, found, span)
     if found is None or not found.follow:
         return None
-    inner = known_at(checker, node, found.follow, span)
+    inner = required_member(checker, node, found.follow, span)
     made = checker.resolved(inner.type)
     return Pointee(inner, made.target, span) if isinstance(made, PointerType) else None

@@ -6,18 +6,18 @@ from fetchc.check import indexing, members
 from fetchc.check.conversions import encoding_by_name
 from fetchc.check.cpp_library import (
     alternatives,
-    at,
-    chosen,
-    elements_of_block,
-    filled,
-    followed,
-    grant,
-    known_at,
+    as_member,
+    assume_alternative,
+    block_length,
+    dereferenced,
+    fill_path,
     library_class,
-    member,
-    number_of,
-    numbered,
+    member_at,
+    numbered_part,
     object_of,
+    required_member,
+    selected_member,
+    template_number,
 )
 from fetchc.check.typed_tree import (
     AssumedCount,
@@ -54,12 +54,12 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
-    "computed",
-    "counted_by",
+    "assumed_count",
+    "computed_method",
     "element_of_block",
     "fixed_array",
     "flag",
-    "gotten",
+    "get_part",
     "method",
     "wide_text",
 ]
@@ -68,7 +68,7 @@ _DEEPEST = 8  # pointers to pointers; only a hostile type leads on
 _OF_SOME = ("front", "back")  # no value where there is no element
 
 
-def gotten(checker: Checker, node: Typed, wanted: str, span: Span, wanted_span: Span) -> Typed:
+def get_part(checker: Checker, node: Typed, wanted: str, span: Span, wanted_span: Span) -> Typed:
     """``std::get<wanted>(node)`` of a tuple, pair, array or variant: a part's number or type."""
     node = members.follow_pointer(checker, node, span)
     found = library_class(checker, node.type, span)
@@ -85,7 +85,7 @@ def gotten(checker: Checker, node: Typed, wanted: str, span: Span, wanted_span: 
         if wanted.isdecimal()
         else _of_type(checker, node, wanted, "array" in found.get, wanted_span)
     )
-    part = numbered(checker, node, found, number, span)
+    part = numbered_part(checker, node, found, number, span)
     if part is None:
         many = len(alternatives(checker, node, found, span))
         raise reject(
@@ -95,7 +95,7 @@ def gotten(checker: Checker, node: Typed, wanted: str, span: Span, wanted_span: 
             f"its last one is {many - 1}" if many else "what it is made of is not known",
         )
     if found.choice:
-        grant(checker, node, found, number, ".index()", span)
+        assume_alternative(checker, node, found, number, ".index()", span)
     return part
 
 
@@ -144,22 +144,22 @@ def method(
             help="fetch what it is computed from, by those names",
         )
     if name in _OF_SOME and name not in found.through:
-        given = counted_by(checker, holder, 1, span)
+        given = assumed_count(checker, holder, 1, span)
         if given is not None:
             checker.assumptions.append(given)
     if name in found.methods and found.methods[name] == found.object:
         return object_of(checker, holder, found, span)
     if name in found.methods:
-        return known_at(checker, holder, found.methods[name], span)
+        return required_member(checker, holder, found.methods[name], span)
     if name in found.distances:
         return _distance(checker, holder, found.distances[name], span)
     if name in found.choices:
-        return chosen(checker, holder, found, found.choices[name])
+        return selected_member(checker, holder, found, found.choices[name])
 
-    value = computed(checker, holder, found, name, span, name_span)
+    value = computed_method(checker, holder, found, name, span, name_span)
     if value is not None:
         return value
-    inner = followed(checker, holder, span) if deepest else None
+    inner = dereferenced(checker, holder, span) if deepest else None
     if inner is not None and library_class(checker, inner.type, span) is not None:
         return method(checker, inner, name, name_span, deepest - 1)
     known = ", ".join(f"`.{one}()`" for one in found.known)
@@ -172,7 +172,7 @@ def method(
     )
 
 
-def counted_by(checker: Checker, holder: Typed, least: int, span: Span) -> AssumedCount | None:
+def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> AssumedCount | None:
     """What a reader has to see to: that ``holder.size()`` is ``least`` or more.
 
     None of what is no library class, has no such method, or the same number of elements always.
@@ -190,13 +190,13 @@ def counted_by(checker: Checker, holder: Typed, least: int, span: Span) -> Assum
 
 def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
     # The number of elements between two pointers: a fetch-arg cannot subtract, a reader does.
-    start, end = (known_at(checker, holder, path, span) for path in paths)
+    start, end = (required_member(checker, holder, path, span) for path in paths)
     made = checker.resolved(start.type)
     each = checker.size(made.target) if isinstance(made, PointerType) else None
     if not each:
         raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
     names = [path.rpartition(".")[2].strip("_").removeprefix("M_") for path in paths]
-    first, last = member(start, holder, names[0]), member(end, holder, names[1])
+    first, last = as_member(start, holder, names[0]), as_member(end, holder, names[1])
     word = ByteSize(checker.program.word_bytes)
     difference = DifferenceType("unsigned long", word, last, first, each)
     return Convert(holder, checker.program.intern(difference), span)
@@ -210,7 +210,7 @@ def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> 
 _MOST_PLACES = 16  # that an element of a deque can be in; each is a value to fetch
 
 
-def computed(
+def computed_method(
     checker: Checker, holder: Typed, found: LibraryClass, name: str, span: Span, name_span: Span
 ) -> Typed | None:
     """What ``holder.name()`` computes, as what a reader makes it of; None of other methods.
@@ -221,7 +221,7 @@ def computed(
         path, _, inner = found.through[name].rpartition(".")
         return method(checker, _there(checker, holder, found, path, span), inner, name_span)
     if name in found.constants:
-        number = number_of(checker, holder.type, found.constants[name])
+        number = template_number(checker, holder.type, found.constants[name])
         return None if number is None else Constant(number, checker.word(), span)
     if name in found.sums:
         return _sum(checker, holder, found, found.sums[name], span)
@@ -235,8 +235,8 @@ def computed(
 
 
 def _there(checker: Checker, holder: Typed, found: LibraryClass, path: str, span: Span) -> Typed:
-    whole = filled(checker, holder, found, path, span)
-    inner = None if whole is None else at(checker, holder, whole, span)
+    whole = fill_path(checker, holder, found, path, span)
+    inner = None if whole is None else member_at(checker, holder, whole, span)
     if inner is None:
         raise reject(
             "FC0308",
@@ -276,11 +276,11 @@ def _term(
     if not each:
         raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
     if times == "assumed":
-        return Term(one, other, each * elements_of_block(checker, holder, found, span), 0)
+        return Term(one, other, each * block_length(checker, holder, found, span), 0)
     if times == "bits":
         times = 8 * each
     elif times == "block":
-        times = elements_of_block(checker, holder, found, span)
+        times = block_length(checker, holder, found, span)
     assert isinstance(times, int)
     return Term(one, other, each, times)
 
@@ -313,7 +313,7 @@ def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> 
         number = _sum(checker, holder, found, [[found.choice["tag"], "", 1]], span)
         return Conditional(number, both[0], both[1], both[0].type, span)
     if "size" in found.constants:
-        count = number_of(checker, holder.type, found.constants.get("size"))
+        count = template_number(checker, holder.type, found.constants.get("size"))
         truth = checker.program.intern(BoolType("bool", ByteSize(1)))
         return None if count is None else Constant(int(count == 0), truth, span)
     return None
@@ -357,7 +357,7 @@ def fixed_array(checker: Checker, node: Typed, found: LibraryClass) -> Typed | N
         return None
     data = _there(checker, node, found, found.fixed, node.span)
     made = checker.resolved(data.type)
-    count = number_of(checker, node.type, found.constants.get("size"))
+    count = template_number(checker, node.type, found.constants.get("size"))
     each = checker.size(made.target) if isinstance(made, PointerType) else None
     if count is None or not each or not isinstance(made, PointerType):
         return None
@@ -384,7 +384,7 @@ def element_of_block(
         raise reject(
             "FC0303", f"the index {index} is before the first element", index_span, "below zero"
         )
-    each = elements_of_block(checker, node, found, span)
+    each = block_length(checker, node, found, span)
     if min(index + 1, each) > _MOST_PLACES:
         raise reject(
             "FC0304",
@@ -417,7 +417,7 @@ def flag(
     """The bit ``index`` of a class that packs truth values; None of other classes."""
     if not found.flags or not checker.program.little_endian:
         return None
-    count = number_of(checker, node.type, found.constants.get("size"))
+    count = template_number(checker, node.type, found.constants.get("size"))
     if index < 0 or (count is not None and index >= count):
         raise reject(
             "FC0303", f"the index {index} is outside of the `{found.name}`", index_span, "outside"

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from fetchc.check.cpp_library import alternatives, chosen, known_at, library_class, member
+from fetchc.check.cpp_library import (
+    alternatives,
+    as_member,
+    library_class,
+    required_member,
+    selected_member,
+)
 from fetchc.check.typed_tree import Convert
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import CharType, PointerType, SliceType, StringType, StructType
@@ -40,7 +46,7 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
         if other is not None:
             return other
     if found.value:
-        inner = known_at(checker, node, found.value, node.span)
+        inner = required_member(checker, node, found.value, node.span)
         made = checker.resolved(inner.type)
         # A path of the file system is a string.
         library = isinstance(made, StructType) and made.is_library
@@ -48,7 +54,7 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
     if found.counted:
         return _counted(checker, node, found)
     if found.choice:
-        return chosen(checker, node, found, found.choice.get("cases", ()))
+        return selected_member(checker, node, found, found.choice.get("cases", ()))
     return _together(checker, node, found) if found.get else node
 
 
@@ -75,7 +81,7 @@ def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     # As Go's strings and slices are: a pointer, and how many elements it leads to.
     size = checker.size(node.type)
     data, count = (
-        member(known_at(checker, node, path, node.span), node, name)
+        as_member(required_member(checker, node, path, node.span), node, name)
         for path, name in zip(found.counted, ("data", "len"), strict=True)
     )
     made = checker.resolved(data.type)
@@ -97,7 +103,7 @@ def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
     if size is None or not parts:
         return node
     names = found.get.get("members") or [str(number) for number in range(len(parts))]
-    inner = tuple([member(part, node, name) for name, part in zip(names, parts, strict=True)])
+    inner = tuple([as_member(part, node, name) for name, part in zip(names, parts, strict=True)])
     made = StructType(checker.spell(node.type), "class", size, inner)
     return Convert(node, checker.program.intern(made), node.span)
 
@@ -107,7 +113,7 @@ def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
     found = library_class(checker, node.type, node.span)
     if found is None or not found.ends:
         return None
-    start, end = (known_at(checker, node, path, node.span) for path in found.ends)
+    start, end = (required_member(checker, node, path, node.span) for path in found.ends)
     made = checker.resolved(start.type)
     counted = isinstance(made, PointerType) and bool(checker.size(made.target))
     return (start, end) if counted else None

@@ -20,25 +20,25 @@ __all__ = ["CPP"]
 def _implicit_member(
     checker: Checker, receiver: Variable, holder: Typed, name: str, span: Span
 ) -> Typed | None:
-    from fetchc.check.cpp_classes import captured, of_class
+    from fetchc.check.cpp_classes import captured_variable, class_member
 
     mark = "__" if receiver.name == "__closure" else ""
-    inner = captured(checker, holder, mark, name, span)
-    return inner or of_class(checker, holder, name, span, span)
+    inner = captured_variable(checker, holder, mark, name, span)
+    return inner or class_member(checker, holder, name, span, span)
 
 
 def _static_member(checker: Checker, name: str, span: Span) -> Typed | None:
-    from fetchc.check.cpp_classes import of_class_named
+    from fetchc.check.cpp_classes import static_member
 
-    return of_class_named(checker, name, span)
+    return static_member(checker, name, span)
 
 
 def _class_member(
     checker: Checker, base: Typed, name: str, span: Span, name_span: Span
 ) -> Typed | None:
-    from fetchc.check.cpp_classes import of_class
+    from fetchc.check.cpp_classes import class_member
 
-    return of_class(checker, base, name, span, name_span)
+    return class_member(checker, base, name, span, name_span)
 
 
 def _target_member(
@@ -49,15 +49,15 @@ def _target_member(
 
 
 def _dereference(checker: Checker, pointer: Typed, span: Span) -> Typed | None:
-    from fetchc.check.cpp_library import followed
+    from fetchc.check.cpp_library import dereferenced
 
-    return followed(checker, pointer, span)
+    return dereferenced(checker, pointer, span)
 
 
 def _elements(checker: Checker, base: Typed, span: Span) -> Typed | None:
-    from fetchc.check.cpp_library import indexed
+    from fetchc.check.cpp_library import element_storage
 
-    return indexed(checker, base, span)
+    return element_storage(checker, base, span)
 
 
 def _library_class(checker: Checker, base: Typed, span: Span) -> LibraryClass | None:
@@ -89,9 +89,9 @@ def _block_element(
 
 
 def _assume_count(checker: Checker, base: Typed, least: int, span: Span) -> None:
-    from fetchc.check.cpp_library_methods import counted_by
+    from fetchc.check.cpp_library_methods import assumed_count
 
-    given = counted_by(checker, base, least, span)
+    given = assumed_count(checker, base, least, span)
     if given is not None:
         checker.assumptions.append(given)
 
@@ -119,17 +119,17 @@ def _method(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed 
 
 
 def _numbered_part(checker: Checker, base: Typed, part: str, span: Span, part_span: Span) -> Typed:
-    from fetchc.check.cpp_library_methods import gotten
+    from fetchc.check.cpp_library_methods import get_part
 
-    return gotten(checker, base, part, span, part_span)
+    return get_part(checker, base, part, span, part_span)
 
 
 def _move_pointer(
     checker: Checker, wanted: TypeId, base: Typed, source: TypeId, target: TypeId, span: Span
 ) -> Typed | None:
-    from fetchc.check.cpp_classes import along
+    from fetchc.check.cpp_classes import move_along_inheritance
 
-    return along(checker, wanted, base, source, target, span)
+    return move_along_inheritance(checker, wanted, base, source, target, span)
 
 
 def _reader_value(checker: Checker, node: Typed) -> Typed:

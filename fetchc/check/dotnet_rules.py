@@ -7,10 +7,10 @@ reader does, or a header does not say it all, a warning stands for what the runt
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.members import uncompared
+from fetchc.check.members import unchecked_assumption
 from fetchc.check.type_rules import TypeRules
 from fetchc.check.typed_tree import AssumedClass, AssumedVariant, Convert, Pointee, Shift, Subobject
-from fetchc.check.unknown_names import no_member
+from fetchc.check.unknown_names import refuse_member
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     BoolType,
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["DOTNET", "Description", "described", "uncompared_type"]
+__all__ = ["DOTNET", "Description", "object_description", "unchecked_class"]
 
 _DEEPEST = 64  # bases of a class; only a cyclic, hostile one has more
 
@@ -126,12 +126,12 @@ def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
     dotnet = checker.program.dotnet
     types = None if dotnet is None else dotnet.object_types()
     if types is None or not types.comparable(wanted):
-        checker.warnings.append(uncompared_type(checker, wanted, span))
+        checker.warnings.append(unchecked_class(checker, wanted, span))
     else:
         checker.assumptions.append(AssumedClass(base, wanted, span))
 
 
-def described(checker: Checker, one: AssumedClass, types: ObjectTypes) -> Description:
+def object_description(checker: Checker, one: AssumedClass, types: ObjectTypes) -> Description:
     """The numbers and the text by which a reader tells of what type an object is."""
     header, span = types.header, one.span
     own = _words(checker, one.reference, header.type, span)
@@ -164,9 +164,9 @@ def _text(checker: Checker, node: Typed) -> Typed:
     return Convert(node, checker.pointer_to(character), node.span)
 
 
-def uncompared_type(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
+def unchecked_class(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
     """The warning that an object is read as one of ``wanted`` whatever it is."""
-    return uncompared(
+    return unchecked_assumption(
         "the object's type",
         checker.spell(wanted),
         "an object of another type is read as if it had this type",
@@ -188,7 +188,7 @@ def _assume_has_value(
     present, value = made.members
     none = Member("", present.type, present.offset)
     variants = (Variant(none, 0), Variant(value, 1))
-    tag = members.part(holder, present, span)
+    tag = members.subobject(holder, present, span)
     one = AssumedVariant(tag, variants, value.name, holder.type, ".HasValue", span)
     checker.assumptions.append(one)
 
@@ -220,7 +220,7 @@ def _by_getter(checker: Checker, holder: Typed, name: str, span: Span) -> tuple[
     elif found.path:
         fields = ".".join([step.name for step in found.path])
         hint = f"what `{found.getter}` returns: `{fields}`"
-    raise no_member(checker, holder, name, span, f"`{name}` is a property: {found.why}", hint)
+    raise refuse_member(checker, holder, name, span, f"`{name}` is a property: {found.why}", hint)
 
 
 def _assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span) -> None:
@@ -236,7 +236,7 @@ def _assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span)
     note = f"{listed}{more} {has} a `{name}` of {its} own, which is read elsewhere"
     help = f"cast it to the class that it is of: `(({found.others[0]})e).{name}`"
     wanted = checker.spell(holder.type)
-    checker.warnings.append(uncompared("the object's type", wanted, note, help, span))
+    checker.warnings.append(unchecked_assumption("the object's type", wanted, note, help, span))
 
 
 def _assume_member(

@@ -15,7 +15,12 @@ parameter that is in all its registers.
 from __future__ import annotations
 
 from fetchc.abi import convention_for
-from fetchc.check.locations import disagreement, evidence, same, settled
+from fetchc.check.locations import (
+    described_entry_place,
+    is_consistent,
+    one_source_warning,
+    refuse_contradiction,
+)
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.lang import language
 from fetchc.program.entities import Absent, FrameRelative, InMemory, InRegister, Pieces
@@ -36,15 +41,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NOT_IN_ORDER",
-    "counted_by_results",
+    "count_from_result_name",
     "go_place",
     "is_assembly",
+    "is_out_of_order",
     "lists_every_parameter",
-    "loses_registers",
-    "lost_by",
-    "lost_by_growth",
-    "must_follow_convention",
-    "out_of_order",
+    "loses_registers_in_growth",
+    "lost_register_marker",
+    "require_known_convention",
+    "stack_growth_warning",
 ]
 
 # ------------------------------------------------------------------------------
@@ -62,7 +67,7 @@ def lists_every_parameter(site: Site, function: Function) -> bool:
     from fetchc.abi.go_arginfo import call_layout, told_in_full
 
     variables = site.program.parameters(function)
-    counted = counted_by_results(site.program, function, variables)
+    counted = count_from_result_name(site.program, function, variables)
     if counted is not None:
         return counted
     convention = convention_for(site.program, function)
@@ -77,7 +82,7 @@ def _argument_bytes(program: Program, function: Function) -> int | None:
     return None if program.go is None else program.go.argument_bytes(function)
 
 
-def counted_by_results(
+def count_from_result_name(
     program: Program, function: Function, variables: tuple[Variable, ...]
 ) -> bool | None:
     """What the first result without a name says: up to Go 1.16 it is named by the parameters.
@@ -132,7 +137,7 @@ NOT_IN_ORDER = (
 _BY_DECLARATION = (1, 17)
 
 
-def out_of_order(
+def is_out_of_order(
     site: Site, function: Function, variables: tuple[Variable, ...], places: tuple[Place, ...]
 ) -> bool:
     """Whether one of the ``variables`` is told to be below its place by the order listed.
@@ -153,7 +158,7 @@ def out_of_order(
 def _told(site: Site, function: Function, variable: Variable) -> int | None:
     # From the stack pointer at the entry, which is the CFA: the call pushes nothing.
     if variable.kind != "result":
-        found = evidence(site, function, variable)
+        found = described_entry_place(site, function, variable)
         return found.offset if isinstance(found, InMemory) else None
     slots = [
         extent.place.offset
@@ -183,17 +188,17 @@ def go_place(
     """
     place, warning = _settled(site, function, parameters, places, position, span)
     in_registers = isinstance(place, InRegister | Pieces) and place != _NOTHING
-    if in_registers and loses_registers(site, function):
-        warning = lost_by_growth(site, function, parameters[position].name, span)
+    if in_registers and loses_registers_in_growth(site, function):
+        warning = stack_growth_warning(site, function, parameters[position].name, span)
     return place, warning
 
 
-def loses_registers(site: Site, function: Function) -> bool:
+def loses_registers_in_growth(site: Site, function: Function) -> bool:
     """Whether a call that has to let its stack grow first loses its parameters in registers."""
-    return lost_by(site, function) is not None
+    return lost_register_marker(site, function) is not None
 
 
-def lost_by(site: Site, function: Function) -> tuple[DwarfRegister, Address] | None:
+def lost_register_marker(site: Site, function: Function) -> tuple[DwarfRegister, Address] | None:
     """What a call has that lost its parameters in registers: in a register an address of its own.
 
     None of a function that keeps them, or never lets its stack grow.
@@ -223,16 +228,18 @@ def _settled(
         return by_convention, None
     version = function.compiler.go_version
     if version is None or version >= _LISTS_UNNAMED:
-        found = evidence(site, function, variable)
-        if not isinstance(found, InRegister | Pieces) or same(found, by_convention):
+        found = described_entry_place(site, function, variable)
+        if not isinstance(found, InRegister | Pieces) or is_consistent(found, by_convention):
             return by_convention, None
         note = "the debug information names a place that the function moves it to at once"
-        return by_convention, settled(variable, note, span)
-    found = evidence(site, function, variable)
-    if out_of_order(site, function, parameters, places):
+        return by_convention, one_source_warning(variable, note, span)
+    found = described_entry_place(site, function, variable)
+    if is_out_of_order(site, function, parameters, places):
         if isinstance(found, InMemory) and _is_told_whole(site, variable):
             return found, None
-        raise disagreement(site, function, variable, by_convention, found, span, NOT_IN_ORDER)
+        raise refuse_contradiction(
+            site, function, variable, by_convention, found, span, NOT_IN_ORDER
+        )
     proved = _of_candidates(site, function, parameters, position)
     if proved is not None:
         return proved, None
@@ -242,20 +249,20 @@ def _settled(
         shown = _of_untouched_registers(site, function, parameters, position)
         if shown is not None:
             note = "a parameter without a name is missing from the debug information"
-            same_place = same(shown, by_convention)
-            return shown, None if same_place else settled(variable, note, span)
+            same_place = is_consistent(shown, by_convention)
+            return shown, None if same_place else one_source_warning(variable, note, span)
     if (
         isinstance(by_convention, InMemory)
         and not convention_for(site.program, function).integer_registers
         and found is not None
         and _is_told_whole(site, variable)
     ):
-        if same(found, by_convention):
+        if is_consistent(found, by_convention):
             return by_convention, None
         if _is_in_sequence(site, function, parameters, position, found):
             note = "a parameter without a name is missing from the debug information"
-            return found, settled(variable, note, span)
-    raise disagreement(
+            return found, one_source_warning(variable, note, span)
+    raise refuse_contradiction(
         site,
         function,
         variable,
@@ -283,7 +290,7 @@ def _of_candidates(
     open_ones = [at for at, places in enumerate(zip(*ways, strict=True)) if len(set(places)) > 1]
     if position in open_ones:
         for at in open_ones:
-            found = evidence(site, function, parameters[at])
+            found = described_entry_place(site, function, parameters[at])
             if isinstance(found, InMemory) and not _is_told_whole(site, parameters[at]):
                 found = None
             ways = tuple([way for way in ways if _agrees(found, way[at])])
@@ -319,7 +326,7 @@ def _of_untouched_registers(
         never = any(kinds.count(bool(n)) > len(all_) for n, all_ in enumerate(sequences))
         if parameter.kind == "result" or not kinds or never:
             continue
-        found = evidence(site, function, parameter)
+        found = described_entry_place(site, function, parameter)
         registers = _registers(found)
         if [one in convention.float_registers for one in registers] != kinds:
             return None
@@ -327,7 +334,7 @@ def _of_untouched_registers(
         held.append((_end(site, function, parameter, found), registers))
     if not _in_order(convention, named):
         return None
-    place = evidence(site, function, parameters[position])
+    place = described_entry_place(site, function, parameters[position])
     known = {*sequences[0], *sequences[1]}
     if not isinstance(place, InRegister) or not known.issuperset(named):
         return None
@@ -385,7 +392,9 @@ def _is_in_sequence(
     if not isinstance(found, InMemory):
         return False
     for index, parameter in enumerate(parameters):
-        other = evidence(site, function, parameter) if parameter.kind != "result" else None
+        other = (
+            described_entry_place(site, function, parameter) if parameter.kind != "result" else None
+        )
         if index == position or not isinstance(other, InMemory):
             continue
         if other.offset == found.offset or (other.offset < found.offset) != (index < position):
@@ -394,7 +403,12 @@ def _is_in_sequence(
 
 
 def _agrees(found: Place | None, place: Place | None) -> bool:
-    return found is not None and place is not None and same(found, place) and same(place, found)
+    return (
+        found is not None
+        and place is not None
+        and is_consistent(found, place)
+        and is_consistent(place, found)
+    )
 
 
 def _is_told_whole(site: Site, variable: Variable) -> bool:
@@ -421,7 +435,7 @@ def _is_listed_in_full(
     # Whether nothing that shifts parameters[position] can be missing from the list.
     from fetchc.abi.go_arginfo import call_layout, told_at_its_position, told_one_by_one
 
-    counted = counted_by_results(site.program, function, parameters)
+    counted = count_from_result_name(site.program, function, parameters)
     if counted:
         return True
     program, place = site.program, places[position]
@@ -477,7 +491,7 @@ def _is_shown_by_registers(
     whole_numbers = convention.integer_registers
     named: list[DwarfRegister] = []
     for parameter in parameters:
-        found = evidence(site, function, parameter)
+        found = described_entry_place(site, function, parameter)
         if parameter.kind != "result" and found is None and _is_told_whole(site, parameter):
             return False
         named += _registers(found)
@@ -489,7 +503,7 @@ def _is_shown_by_registers(
         inside = [one.place for one in place.pieces] if isinstance(place, Pieces) else [place]
         own = parameter is parameters[position]
         counts = own or any(getattr(one, "register", None) in whole_numbers for one in inside)
-        if counts and _agrees(evidence(site, function, parameter), place):
+        if counts and _agrees(described_entry_place(site, function, parameter), place):
             return True
         if not isinstance(place, InRegister) or place.register not in whole_numbers:
             return False
@@ -502,7 +516,7 @@ def _is_shown_by_registers(
 # What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped_program.
 
 
-def must_follow_convention(site: Site, function: Function, span: Span) -> None:
+def require_known_convention(site: Site, function: Function, span: Span) -> None:
     """Raise CompileError FC0903 where the function's convention is not known for certain.
 
     Assembly, and what the linker makes around it, follow the stack convention or the other one, and
@@ -560,7 +574,7 @@ def is_assembly(site: Site, function: Function) -> bool:
 # and what stands behind it finds the registers overwritten.
 
 
-def lost_by_growth(site: Site, function: Function, name: str, span: Span) -> Diagnostic:
+def stack_growth_warning(site: Site, function: Function, name: str, span: Span) -> Diagnostic:
     """The warning that ``name``, in registers at the entry, is not there in some calls."""
     note = f"`{function.name}` uses none of its parameters in registers, and Go keeps none of them"
     if site.address == function.address:

@@ -11,8 +11,8 @@ with ``-N``).
 from __future__ import annotations
 
 from fetchc.abi import convention_for, entry_places, result_places
-from fetchc.check.go_parameters import NOT_IN_ORDER, lists_every_parameter, out_of_order
-from fetchc.check.locations import place_words, same
+from fetchc.check.go_parameters import NOT_IN_ORDER, is_out_of_order, lists_every_parameter
+from fetchc.check.locations import describe_place, is_consistent
 from fetchc.check.typed_tree import Located
 from fetchc.diag.diagnostic import reject
 from fetchc.lang import language
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fetchc.program.entities import Function, Place, Variable
     from fetchc.source import Span
 
-__all__ = ["numbered", "place_at_return"]
+__all__ = ["place_at_return", "result_by_number"]
 
 _LISTS_UNNAMED = (1, 22)
 # Of results that it optimises, Go 1.17 lists those in memory alone: golang/go, issue 46845.
@@ -46,7 +46,7 @@ def place_at_return(
     return Absent("no location", "its frame is gone when the function returns"), None
 
 
-def numbered(checker: Checker, name: str, number: int | None, span: Span) -> Typed:
+def result_by_number(checker: Checker, name: str, number: int | None, span: Span) -> Typed:
     """``$ret0``, ``$ret1``: a result by its position; ``$retval`` where there is one only."""
     site = checker.site
     function = site.function
@@ -134,12 +134,12 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
     version = function.compiler.go_version
     if version is None or version >= _LISTS_UNNAMED:
         return here
-    if out_of_order(site, function, variables, _all_places(site, function, places)):
+    if is_out_of_order(site, function, variables, _all_places(site, function, places)):
         raise _uncertain(site, function, variable, here, NOT_IN_ORDER, span)
     found = _slot(site, function, variable)
     # What is missing shifts a result up, and a part of it is above its beginning: both agree
     # by chance nowhere.
-    if found is not None and same(found, place):
+    if found is not None and is_consistent(found, place):
         return here
     if not leaves_out and lists_every_parameter(site, function):
         return here
@@ -188,7 +188,7 @@ def _uncertain(
         span,
         "one source, and it may be wrong",
         notes=(
-            f"by the calling convention: {place_words(site, place)}",
+            f"by the calling convention: {describe_place(site, place)}",
             why,
         ),
         help="fetch it from the stack, if you trust it: `$stack1`",

@@ -21,9 +21,9 @@ __all__ = ["GO"]
 def _structure(checker: Checker, holder: Typed, made: Type) -> Typed | None:
     if not isinstance(made, ChannelType):
         return None
-    from fetchc.check.go_values import header
+    from fetchc.check.go_values import channel_structure
 
-    return header(checker, holder, made)
+    return channel_structure(checker, holder, made)
 
 
 def _target_member(
@@ -50,17 +50,19 @@ def _slice_count(checker: Checker, node: tree.Range, what: str, span: Span) -> T
 
 
 def _convert(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
-    from fetchc.check.go_values import convertible, from_word, of_text
+    from fetchc.check.go_values import bytes_of_string, from_argument_word, is_convertible
 
-    if convertible(checker, wanted, base.type):
+    if is_convertible(checker, wanted, base.type):
         return Convert(base, wanted, span)
-    return from_word(checker, wanted, base, span) or of_text(checker, wanted, base, span)
+    return from_argument_word(checker, wanted, base, span) or bytes_of_string(
+        checker, wanted, base, span
+    )
 
 
 def _refuse_cast(checker: Checker, wanted: tree.SliceOf, operand: Typed, span: Span) -> None:
-    from fetchc.check.go_values import never_runes
+    from fetchc.check.go_values import refuse_runes
 
-    never_runes(checker, wanted, operand, span)
+    refuse_runes(checker, wanted, operand, span)
 
 
 def _unknown_type(checker: Checker) -> tuple[str, str]:

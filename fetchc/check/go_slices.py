@@ -9,7 +9,7 @@ specification, "Slice expressions", "Length and capacity".
 from __future__ import annotations
 
 from fetchc.check import builtins, indexing
-from fetchc.check.array_ranges import all_of, folded_range, ranged
+from fetchc.check.array_ranges import element_range, end_of_elements, fold_range
 from fetchc.check.typed_tree import Computed, Constant, Term
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import SliceType, StringType
@@ -55,8 +55,8 @@ def of_slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:
     low = _slice_bound(checker, node.low, inner.low)
     high = inner.high if node.high is None else _slice_bound(checker, node.high, inner.low)
     if high is None:
-        high = all_of(checker, inner.base, node.range_span)
-    return ranged(checker, inner.base, low, high, node.span, node.range_span)
+        high = end_of_elements(checker, inner.base, node.range_span)
+    return element_range(checker, inner.base, low, high, node.span, node.range_span)
 
 
 def slice_count(checker: Checker, node: tree.Range, what: str, span: Span) -> Typed | None:
@@ -74,7 +74,7 @@ def slice_count(checker: Checker, node: tree.Range, what: str, span: Span) -> Ty
 
 def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | None:
     # ``variables``: as of folded_range.
-    node = folded_range(checker, node, variables)
+    node = fold_range(checker, node, variables)
     low, high, room = node.low, node.high, node.room
     if not isinstance(low, int) or not isinstance(high, int | None):
         if room is not None:
@@ -102,7 +102,7 @@ def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | N
             raise _no_room(node, is_text)
         _take_for_granted(checker, base, 0, most, node.span)
     if last := most or end:  # of an array, whose room is known
-        at = indexing.in_bytes(checker, base)
+        at = indexing.as_byte_pointer(checker, base)
         indexing.element_at(checker, at, last - 1, node.span, node.range_span)
     _take_for_granted(checker, base, outer.low + low, end, node.span)
     return _Cut(base, outer.low + low, end, most)
@@ -111,9 +111,9 @@ def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | N
 def _take_for_granted(checker: Checker, base: Typed, low: int, end: int | None, span: Span) -> None:
     # Up to its length where that is the end; else it may be any part of the room that there is.
     if end is None and low:
-        indexing.take_for_granted(checker, base, low, span)
+        indexing.assume_count(checker, base, low, span)
     elif end:
-        indexing.take_for_granted(checker, base, end, span, most=True)
+        indexing.assume_count(checker, base, end, span, most=True)
 
 
 def _elements(checker: Checker, cut: _Cut, node: tree.Range) -> Typed:
@@ -122,8 +122,8 @@ def _elements(checker: Checker, cut: _Cut, node: tree.Range) -> Typed:
     made = checker.resolved(cut.base.type)
     if cut.low == 0 and isinstance(made, SliceType | StringType):
         return cut.base
-    end = all_of(checker, cut.base, node.range_span)
-    return ranged(checker, cut.base, cut.low, end, node.span, node.range_span)
+    end = end_of_elements(checker, cut.base, node.range_span)
+    return element_range(checker, cut.base, cut.low, end, node.span, node.range_span)
 
 
 def _element(checker: Checker, cut: _Cut, node: tree.Index) -> Typed:
@@ -140,7 +140,7 @@ def _element(checker: Checker, cut: _Cut, node: tree.Index) -> Typed:
     at = cut.low + index if index >= 0 else index
     found = indexing.element_at(checker, cut.base, at, node.span, node.index_span)
     if cut.high is None:
-        indexing.take_for_granted(checker, cut.base, at + 1, node.span)
+        indexing.assume_count(checker, cut.base, at + 1, node.span)
     return found
 
 

@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "assertion",
-    "convertible",
+    "bytes_of_string",
+    "channel_structure",
     "dynamic_type",
-    "first_type",
-    "from_word",
-    "header",
-    "held_as",
+    "from_argument_word",
+    "is_convertible",
     "member_of_value",
-    "never_runes",
-    "of_text",
+    "refuse_runes",
+    "types_start",
+    "value_as_type",
 ]
 
 # Of the run-time's structure that the first word of an interface with methods leads to.
@@ -97,7 +97,7 @@ def _asserted(
     checker: Checker, base: Typed, made: InterfaceType, wanted: RuntimeType, span: Span
 ) -> AssumedDynamicType:
     word = dynamic_type(checker, base, made, span)
-    start = first_type(checker, span)
+    start = types_start(checker, span)
     if word is None or start is None:
         raise _refused(checker, "the debug information does not describe interfaces", base, span)
     return AssumedDynamicType(word, start, wanted, made.empty, span)
@@ -157,7 +157,7 @@ def _made_of(checker: Checker, made: InterfaceType) -> tuple[TypeId, ...]:
 _MOST_CASES = 8
 
 
-def held_as(
+def value_as_type(
     checker: Checker, base: Typed, made: InterfaceType, name: str
 ) -> tuple[RuntimeType, Typed] | None:
     """The descriptor of the type ``name`` (``*net.OpError``), and the interface's value as one.
@@ -179,7 +179,7 @@ def dynamic_type(checker: Checker, node: Typed, made: InterfaceType, span: Span)
 
     None where the debug information does not say how to reach it.
     """
-    first = members.part(node, made.members[0], span)
+    first = members.subobject(node, made.members[0], span)
     if made.empty:
         return first
     table = checker.resolved(first.type)
@@ -189,10 +189,12 @@ def dynamic_type(checker: Checker, node: Typed, made: InterfaceType, span: Span)
     if not isinstance(inside, StructType):
         return None
     word = next((one for one in inside.members if one.name in _DESCRIPTOR), None)
-    return None if word is None else members.part(Pointee(first, table.target, span), word, span)
+    return (
+        None if word is None else members.subobject(Pointee(first, table.target, span), word, span)
+    )
 
 
-def first_type(checker: Checker, span: Span) -> Typed | None:
+def types_start(checker: Checker, span: Span) -> Typed | None:
     """The address from which the run-time counts its types, wherever the program is loaded.
 
     It is a variable of the program (runtime.firstmoduledata.types), so that a reader need
@@ -205,9 +207,9 @@ def first_type(checker: Checker, span: Span) -> Typed | None:
     if own:
         held: Typed = Located(AtAddress(own[0]), _TABLE, variable.type, span)
     else:
-        held = scope.held(checker, variable, span)
+        held = scope.variable_object(checker, variable, span)
     path = members.find(checker, held.type, "types", span)
-    return None if path is None else members.through(checker, held, path, span)
+    return None if path is None else members.follow_path(checker, held, path, span)
 
 
 def _descriptor(checker: Checker, wanted: TypeId, name: str) -> RuntimeType | None:
@@ -252,7 +254,7 @@ def _refused(
 _BUFFER, _ROOM = "buf", "dataqsiz"
 
 
-def header(checker: Checker, channel: Typed, made: ChannelType) -> Typed:
+def channel_structure(checker: Checker, channel: Typed, made: ChannelType) -> Typed:
     """The structure behind ``channel``, of which the buffer is a slice of elements."""
     inside = checker.resolved(made.header)
     if not isinstance(inside, StructType):
@@ -280,7 +282,7 @@ def header(checker: Checker, channel: Typed, made: ChannelType) -> Typed:
 # specification, "Conversions", "Type identity".
 
 
-def convertible(checker: Checker, wanted: TypeId, held: TypeId) -> bool:
+def is_convertible(checker: Checker, wanted: TypeId, held: TypeId) -> bool:
     """Whether a value of the type ``held`` is one of ``wanted``, byte for byte."""
     target, source = checker.resolved(wanted), checker.resolved(held)
     match target, source:
@@ -315,7 +317,7 @@ def convertible(checker: Checker, wanted: TypeId, held: TypeId) -> bool:
             return False
 
 
-def of_text(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
+def bytes_of_string(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
     """``[]byte(text)``; None of other conversions."""
     row, source = checker.resolved(wanted), checker.resolved(base.type)
     if not isinstance(row, SliceType) or not isinstance(source, StringType):
@@ -328,7 +330,7 @@ def of_text(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed 
     return Convert(base, checker.program.intern(made), span)
 
 
-def never_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span) -> None:
+def refuse_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span) -> None:
     """Raise CompileError FC0308 for ``[]rune(text)``, a type that the file may not even have."""
     element = wanted.element
     if not isinstance(element, tree.NamedType) or element.name not in ("rune", "int32"):
@@ -361,7 +363,7 @@ def _identical(checker: Checker, one: TypeId, other: TypeId) -> bool:
 _ARGUMENT = "$arg"
 
 
-def from_word(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
+def from_argument_word(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
     """The string, slice or interface whose first word is ``base``; None if that is no such word.
 
     Raises CompileError FC0404 where its words would be in registers and in memory: Go passes each

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     Part = tuple[int, int]  # offset in the variable, bytes
 
 __all__ = [
-    "arranged",
+    "arrange_pieces",
     "captured_place",
     "has_slot_for_result",
-    "in_scope",
-    "is_in_object",
+    "is_in_closure_object",
     "require_declared",
+    "variable_in_scope",
 ]
 
 
@@ -59,7 +59,7 @@ def has_slot_for_result(site: Site, function: Function, variable: Variable) -> b
     return function.compiler.optimized is False
 
 
-def in_scope(site: Site, function: Function, known: list[Variable]) -> Variable:
+def variable_in_scope(site: Site, function: Function, known: list[Variable]) -> Variable:
     """Which of the variables of one name, those first that hide later ones, the name means here.
 
     A block has its variables from its beginning on, the language only behind their declarations.
@@ -165,7 +165,7 @@ _UNKNOWN = Absent(
 )
 
 
-def arranged(site: Site, function: Function, variable: Variable, place: Place) -> Place:
+def arrange_pieces(site: Site, function: Function, variable: Variable, place: Place) -> Place:
     """``place`` with each piece where it is in the variable; Absent where that is not known."""
     if isinstance(place, Absent) or function.compiler.optimized is False:
         return place  # of what is not optimised each place is of the whole
@@ -311,7 +311,7 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
     return InMemory(register, claim.offset)
 
 
-def is_in_object(site: Site, variable: Variable) -> bool:
+def is_in_closure_object(site: Site, variable: Variable) -> bool:
     """Whether what is captured as ``&x`` is in the closure's object itself, not its address."""
     function = site.function
     if not site.entry or function is None or captured_place(site, function, variable) is None:

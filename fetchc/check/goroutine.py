@@ -51,9 +51,9 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
             "no goroutine",
             help="probe a Go function that has debug information",
         )
-    from fetchc.check.go_parameters import must_follow_convention
+    from fetchc.check.go_parameters import require_known_convention
 
-    must_follow_convention(checker.site, function, span)
+    require_known_convention(checker.site, function, span)
     register = _register(checker, function, span)
     structure = _structure(checker, function, span)
     held = Located(InRegister(register), "g", checker.pointer_to(structure), span)

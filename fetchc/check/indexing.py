@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
+    "as_byte_pointer",
+    "assume_count",
     "data_pointer",
     "element_at",
+    "element_storage",
     "elements",
-    "first",
+    "first_element",
     "has_open_end",
-    "in_bytes",
-    "of_library",
-    "take_for_granted",
 ]
 
 _SLICE_WITH_CAPACITY = 3  # members: the pointer, the length, the capacity
@@ -50,12 +50,12 @@ def element_at(checker: Checker, base: Typed, index: int, span: Span, index_span
             bit = packed_element(checker, base, index, span, index_span)
             if bit is not None:
                 return bit
-    base = of_library(checker, base, span)
+    base = element_storage(checker, base, span)
     if index == 0:
         row = _first_row(checker, base)
         if row is not None:
             return Pointee(base, row, span)
-    start, type_id, each = first(checker, base, span)
+    start, type_id, each = first_element(checker, base, span)
     _bounds(checker, base, index, index + 1, index_span)
     return _moved(checker, start, type_id, index * each, type_id, span)
 
@@ -82,13 +82,13 @@ def elements(
             "no element in it",
             help="write `[low:high]` with high above low; high itself is not in the range",
         )
-    base = in_bytes(checker, of_library(checker, base, span))
+    base = as_byte_pointer(checker, element_storage(checker, base, span))
     if checker.site.language.references or checker.site.language.dereferences:
-        from fetchc.check.array_dimensions import grid, of_window
+        from fetchc.check.array_dimensions import grid, refuse_window
 
         if (found := grid(checker, base)) is not None and found[1].window is not None:
-            raise of_window(found[1], span)
-    start, type_id, each = first(checker, base, span)
+            raise refuse_window(found[1], span)
+    start, type_id, each = first_element(checker, base, span)
     _bounds(checker, base, low, high, index_span)
     inner = checker.resolved(type_id)
     if isinstance(inner, CharType):
@@ -98,9 +98,7 @@ def elements(
     return _moved(checker, start, type_id, low * each, wanted, span)
 
 
-def take_for_granted(
-    checker: Checker, base: Typed, least: int, span: Span, most: bool = False
-) -> None:
+def assume_count(checker: Checker, base: Typed, least: int, span: Span, most: bool = False) -> None:
     """Have a reader see to it that ``base`` has ``least`` elements; with ``most`` room for them.
 
     Where its type counts them: of what is behind the last one the program itself reads nothing.
@@ -110,7 +108,7 @@ def take_for_granted(
         assume_count = checker.rules_for(made).assume_count
         if assume_count is not None:
             assume_count(checker, base, least, span)
-    held = of_library(checker, base, span)
+    held = element_storage(checker, base, span)
     made = checker.resolved(held.type)
     if isinstance(made, PointerType):
         made = checker.resolved(made.target)
@@ -122,7 +120,7 @@ def take_for_granted(
         checker.assumptions.append(AssumedCount(held, least, most, span))
 
 
-def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
+def element_storage(checker: Checker, base: Typed, span: Span) -> Typed:
     """What ``base`` has its elements in: a vector's pointer, what a reference of Rust leads to."""
     if checker.site.language.dereferences and checker.rules.referent is not None:
         base = checker.rules.referent(checker, base)
@@ -133,7 +131,7 @@ def of_library(checker: Checker, base: Typed, span: Span) -> Typed:
     return base if elements is None else elements(checker, base, span) or base
 
 
-def in_bytes(checker: Checker, base: Typed) -> Typed:
+def as_byte_pointer(checker: Checker, base: Typed) -> Typed:
     """``base``, or where it is a ``void *`` a pointer to bytes, as GNU C counts."""
     made = checker.resolved(base.type)
     if isinstance(made, PointerType) and isinstance(checker.resolved(made.target), VoidType):
@@ -150,7 +148,7 @@ def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) ->
     return Shift(found, ByteOffset(made.lead), data.type, base.span) if made.lead else found
 
 
-def first(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int]:
+def first_element(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int]:
     """Where the elements of ``base`` begin: a pointer or an array object; their type and size."""
     made = checker.resolved(base.type)
     start: Typed = base
@@ -188,7 +186,7 @@ def _of_sequence(
     kind = checker.resolved(inner.type)
     if isinstance(kind, PointerType) and kind.reference:
         return inner, kind.target, _counted_off(checker, inner, kind.target, span)
-    return first(checker, inner, span)
+    return first_element(checker, inner, span)
 
 
 def _counted_off(checker: Checker, base: Typed, type_id: TypeId, span: Span) -> int:

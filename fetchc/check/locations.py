@@ -35,21 +35,21 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
-    "believed",
-    "confirmed",
-    "disagreement",
-    "evidence",
-    "exact",
-    "goes_on",
+    "confirmed_pieces",
+    "credible_entry_place",
+    "describe_place",
+    "described_entry_place",
+    "has_same_offsets",
     "is_clone",
+    "is_consistent",
+    "is_coroutine_resume",
     "is_fragment",
     "is_unfetchable",
     "is_untracked",
-    "optimised_by_gcc",
-    "place_words",
-    "same",
-    "settled",
-    "unoptimised_by_gcc",
+    "one_source_warning",
+    "optimized_by_gcc",
+    "refuse_contradiction",
+    "unoptimized_by_gcc",
 ]
 
 # ------------------------------------------------------------------------------
@@ -65,7 +65,7 @@ def is_clone(function: Function) -> bool:
     return any(mark in function.symbol for mark in _CLONES)
 
 
-def goes_on(function: Function) -> bool:
+def is_coroutine_resume(function: Function) -> bool:
     """Whether it is what a coroutine goes on with, and not what its callers call.
 
     Source: LLVM, lib/Transforms/Coroutines/CoroSplit.cpp; GCC, cp/coroutines.cc.
@@ -78,7 +78,7 @@ def is_fragment(function: Function) -> bool:
     return ".cold" in function.symbol
 
 
-def evidence(site: Site, function: Function, variable: Variable) -> Place | None:
+def described_entry_place(site: Site, function: Function, variable: Variable) -> Place | None:
     """What the debug information says at the first instruction, if it can be believed there.
 
     Believed: registers and register pieces, constants and addresses of the file, and the caller's
@@ -104,9 +104,9 @@ def evidence(site: Site, function: Function, variable: Variable) -> Place | None
             return None
 
 
-def believed(site: Site, function: Function, variable: Variable) -> Place | None:
-    """The :func:`evidence` for a parameter, if the compiler has followed what becomes of it."""
-    found = evidence(site, function, variable)
+def credible_entry_place(site: Site, function: Function, variable: Variable) -> Place | None:
+    """The :func:`described_entry_place` of a parameter, if the compiler tracks its location."""
+    found = described_entry_place(site, function, variable)
     if isinstance(found, Pieces) and is_untracked(site, function, variable):
         return None
     return found
@@ -118,7 +118,7 @@ def is_untracked(site: Site, function: Function, variable: Variable) -> bool:
     gcc 12 describes those that it chose for the two halves, which the first instructions fill
     (often the other way round) and later ones overwrite, as if they had them all over the function.
     """
-    if not optimised_by_gcc(function):
+    if not optimized_by_gcc(function):
         return False
     place = site.program.place(variable, function, site.address)
     if not isinstance(place, Pieces) or len(place.pieces) < 2:
@@ -130,12 +130,12 @@ def is_untracked(site: Site, function: Function, variable: Variable) -> bool:
     return any(one.start <= function.address and end <= one.end for one in extents)
 
 
-def optimised_by_gcc(function: Function) -> bool:
+def optimized_by_gcc(function: Function) -> bool:
     """Whether gcc made the code, with optimization."""
     return function.compiler.is_gcc and function.compiler.optimized is True
 
 
-def unoptimised_by_gcc(function: Function) -> bool:
+def unoptimized_by_gcc(function: Function) -> bool:
     """Whether gcc made the code with ``-O0``."""
     return function.compiler.is_gcc and function.compiler.optimized is False
 
@@ -147,7 +147,7 @@ def is_unfetchable(site: Site, place: Place) -> bool:
     return isinstance(place, InRegister) and place.register in site.architecture.unfetchable
 
 
-def same(found: Place, by_convention: Place) -> bool:
+def is_consistent(found: Place, by_convention: Place) -> bool:
     """Whether the evidence agrees: it may know less (a dead piece), never something else.
 
     Compilers describe padding as pieces of its own and repeat pieces (Go 1.16 to 1.21), so
@@ -157,7 +157,7 @@ def same(found: Place, by_convention: Place) -> bool:
     return all(place in expected for place in _flat(found))
 
 
-def exact(found: Place, by_convention: Place) -> bool:
+def has_same_offsets(found: Place, by_convention: Place) -> bool:
     """Whether every known piece starts where the convention has the same register.
 
     LLVM takes dead members out of a structure that a function of its own file is passed: what
@@ -172,7 +172,7 @@ def exact(found: Place, by_convention: Place) -> bool:
     return all(expected.get(piece.offset) == piece.place for piece in known)
 
 
-def confirmed(found: Place, by_convention: Place) -> Place:
+def confirmed_pieces(found: Place, by_convention: Place) -> Place:
     """The registers of the convention that the evidence names, too; no others.
 
     One that it does not name may be one that is not passed any more.
@@ -211,7 +211,7 @@ def _flat(place: Place) -> list[Place]:
 # Places in words, and what is said of a parameter whose place two sources tell differently.
 
 
-def settled(variable: Variable, note: str, span: Span) -> Diagnostic:
+def one_source_warning(variable: Variable, note: str, span: Span) -> Diagnostic:
     """The warning that one source was taken against, or without, the other."""
     return Diagnostic(
         "FC0602",
@@ -221,7 +221,7 @@ def settled(variable: Variable, note: str, span: Span) -> Diagnostic:
     )
 
 
-def disagreement(
+def refuse_contradiction(
     site: Site,
     function: Function,
     variable: Variable,
@@ -231,9 +231,9 @@ def disagreement(
     why: str | None = None,
 ) -> CompileError:
     """The refusal of a parameter whose place nobody knows for sure."""
-    notes = [f"by the calling convention: {place_words(site, by_convention)}"]
+    notes = [f"by the calling convention: {describe_place(site, by_convention)}"]
     if found is not None:
-        notes.append(f"by the debug information: {place_words(site, found)}")
+        notes.append(f"by the debug information: {describe_place(site, found)}")
     if why is not None:
         notes.append(why)
     return reject(
@@ -264,7 +264,7 @@ def _written(site: Site, *places: Place | None) -> str:
     return ", ".join(words)
 
 
-def place_words(site: Site, place: Place) -> str:
+def describe_place(site: Site, place: Place) -> str:
     """A place for people: ``in %di``, ``in memory at +8(%sp)``."""
     shown = site.architecture.shown
     match place:
@@ -273,7 +273,7 @@ def place_words(site: Site, place: Place) -> str:
         case InMemory(register=register, offset=offset):
             return f"in memory at {offset:+d}({shown(register)})"
         case Pieces(pieces=pieces):
-            return ", ".join(place_words(site, piece.place) for piece in pieces) or "nowhere"
+            return ", ".join(describe_place(site, piece.place) for piece in pieces) or "nowhere"
         case Absent():
             return "nowhere"
         case AtAddress(address=address):
@@ -285,12 +285,12 @@ def place_words(site: Site, place: Place) -> str:
         case Constant(value=value):
             return f"the constant {value}"
         case Indirect(pointer=pointer):
-            return f"where the pointer {place_words(site, pointer)} leads"
+            return f"where the pointer {describe_place(site, pointer)} leads"
         case FrameRelative(offset=offset):
             return f"in memory at {offset:+d} from the frame"
         case PointerTo(target=target, offset=offset):
             inside = f" + {offset}" if offset else ""
-            return f"a pointer to what is {place_words(site, target)}{inside}"
+            return f"a pointer to what is {describe_place(site, target)}{inside}"
         case OnEntry(register=register):
             return f"what {shown(register)} held on entry"
         case _:

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 __all__ = [
     "assume_member",
     "find",
+    "follow_path",
     "follow_pointer",
-    "must_have_own_order",
-    "must_not_be_contradicted",
     "named_member",
     "other_member",
     "own_member",
-    "part",
-    "through",
-    "uncompared",
+    "require_byte_order",
+    "require_consistent_layout",
+    "subobject",
+    "unchecked_assumption",
 ]
 
 _DEEPEST = 16  # levels of embedding looked through; only a cyclic, hostile type has more
@@ -93,16 +93,16 @@ def other_member(checker: Checker, base: Typed, name: str, name_span: Span) -> T
     if path is not None:
         return _at(checker, base, holder, path, name_span)
     if not checker.members_of(holder.type) and not _reckoned(checker, holder.type):
-        from fetchc.check.unknown_names import no_structure
+        from fetchc.check.unknown_names import refuse_no_structure
 
-        raise no_structure(checker, base, holder, name, name_span)
+        raise refuse_no_structure(checker, base, holder, name, name_span)
     if rules.target_member is not None:
         inner = rules.target_member(checker, base, holder, name, name_span)
         if inner is not None:
             return inner
-    from fetchc.check.unknown_names import no_member
+    from fetchc.check.unknown_names import refuse_member
 
-    raise no_member(checker, holder, name, name_span)
+    raise refuse_member(checker, holder, name, name_span)
 
 
 def _at(
@@ -110,7 +110,7 @@ def _at(
 ) -> Typed:
     span = base.span.to(name_span)
     assume_member(checker, holder, path, span)
-    return through(checker, holder, path, span)
+    return follow_path(checker, holder, path, span)
 
 
 def assume_member(checker: Checker, holder: Typed, path: tuple[Member, ...], span: Span) -> None:
@@ -124,16 +124,16 @@ def assume_member(checker: Checker, holder: Typed, path: tuple[Member, ...], spa
             assume(checker, holder, made, path, span)
 
 
-def through(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
+def follow_path(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
     """The object at the end of ``path``; embedded pointers on the way are followed."""
     for step in path:
         holder = follow_pointer(checker, base, span)
         made = checker.resolved(holder.type)
         if isinstance(made, StructType) and step.bits is None and _has_bit_fields(made):
-            must_not_be_contradicted(checker, made, step, span)
+            require_consistent_layout(checker, made, step, span)
         if isinstance(made, StructType) and isinstance(checker.innermost(step.type), EnumType):
-            must_have_own_order(checker, made, step, span)
-        base = part(holder, step, span)
+            require_byte_order(checker, made, step, span)
+        base = subobject(holder, step, span)
     return base
 
 
@@ -141,7 +141,7 @@ def _has_bit_fields(made: StructType) -> bool:
     return made.kind != "union" and any(member.bits for member in made.members)
 
 
-def part(base: Typed, step: Member, span: Span) -> Subobject:
+def subobject(base: Typed, step: Member, span: Span) -> Subobject:
     """One member of the object ``base``."""
     return Subobject(base, step.offset, step.bits, step.type, span)
 
@@ -264,7 +264,7 @@ def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
 # The warning that an object is read as what it may not be (FC0620).
 
 
-def uncompared(what: str, wanted: object, note: str, help: str, span: Span) -> Diagnostic:
+def unchecked_assumption(what: str, wanted: object, note: str, help: str, span: Span) -> Diagnostic:
     """Nothing compares ``what`` (the object's type, the variant) with ``wanted``."""
     return Diagnostic(
         "FC0620",
@@ -285,7 +285,7 @@ def uncompared(what: str, wanted: object, note: str, help: str, span: Span) -> D
 # Source: DwarfUnit::constructMemberDIE of LLVM ("Size != FieldSize").
 
 
-def must_not_be_contradicted(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+def require_consistent_layout(checker: Checker, made: StructType, step: Member, span: Span) -> None:
     """Raises CompileError FC0904 for ``step``, a plain member beside bit fields that may be one."""
     scalar = isinstance(checker.resolved(step.type), IntType | CharType | BoolType | EnumType)
     size = checker.size(step.type) if scalar else None
@@ -332,7 +332,7 @@ def _contradicted(name: str, what: str, size: int | None, span: Span) -> Compile
 # mark, nor has a structure of these alone: it is read as if it had the machine's order.
 
 
-def must_have_own_order(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+def require_byte_order(checker: Checker, made: StructType, step: Member, span: Span) -> None:
     """Raises CompileError FC0311 for an enumeration beside numbers of the other byte order.
 
     Arrays of either count as what they are made of.

@@ -7,7 +7,7 @@ references by itself; a raw pointer is one into an array, as in C.
 from __future__ import annotations
 
 from fetchc.check import members
-from fetchc.check.members import uncompared
+from fetchc.check.members import unchecked_assumption
 from fetchc.check.type_rules import TypeRules
 from fetchc.check.typed_tree import Address, AssumedVariant, Pointee, Subobject
 from fetchc.program.types import PointerType, StructType
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import Member
     from fetchc.source import Span
 
-__all__ = ["RUST", "uncompared_variant"]
+__all__ = ["RUST", "unchecked_variant"]
 
 _DEEPEST = 16  # wrappers in each other; only a hostile type has more
 _RAW = "*"  # what the names of raw pointers begin with
@@ -35,7 +35,7 @@ def _reader_value(checker: Checker, node: Typed) -> Typed:
         if made.shared:
             inner = _shared(checker, node, made)
             return Address(inner, checker.pointer_to(inner.type), node.span)
-        node = members.part(node, made.value, node.span)
+        node = members.subobject(node, made.value, node.span)
     return node
 
 
@@ -49,7 +49,7 @@ def _dereferenced(checker: Checker, node: Typed, span: Span) -> Typed | None:
             return None
         if made.shared:
             return _shared(checker, node, made)
-        node = members.part(node, made.value, node.span)
+        node = members.subobject(node, made.value, node.span)
     return None
 
 
@@ -93,19 +93,21 @@ def _own(checker: Checker, holder: Typed, name: str, span: Span) -> Typed | None
     if path is None:
         return None
     members.assume_member(checker, holder, path, holder.span.to(span))
-    return members.through(checker, holder, path, holder.span.to(span))
+    return members.follow_path(checker, holder, path, holder.span.to(span))
 
 
 def _value(checker: Checker, node: Typed, made: StructType) -> Typed:
     assert made.value is not None
     return (
-        _shared(checker, node, made) if made.shared else members.part(node, made.value, node.span)
+        _shared(checker, node, made)
+        if made.shared
+        else members.subobject(node, made.value, node.span)
     )
 
 
 def _counters(checker: Checker, node: Typed, made: StructType) -> Typed:
     assert made.value is not None
-    pointer = members.part(node, made.value, node.span)
+    pointer = members.subobject(node, made.value, node.span)
     return members.follow_pointer(checker, pointer, node.span)
 
 
@@ -114,7 +116,7 @@ def _shared(checker: Checker, node: Typed, made: StructType) -> Subobject:
     inner = checker.resolved(box.type)
     assert isinstance(inner, StructType)
     value = next(one for one in inner.members if one.name == made.shared)
-    return members.part(box, value, node.span)
+    return members.subobject(box, value, node.span)
 
 
 # ------------------------------------------------------------------------------
@@ -127,15 +129,15 @@ def _assume_variant(
     """Note that the first of ``path``, a variant, has to be there, for whoever can compare."""
     variant = path[0]
     if made.members and variant in [one.member for one in made.variants]:
-        tag = members.part(holder, made.members[0], span)
+        tag = members.subobject(holder, made.members[0], span)
         tag_expression = ".discriminant"
         one = AssumedVariant(tag, made.variants, variant.name, holder.type, tag_expression, span)
         checker.assumptions.append(one)
 
 
-def uncompared_variant(checker: Checker, one: AssumedVariant) -> Diagnostic:
+def unchecked_variant(checker: Checker, one: AssumedVariant) -> Diagnostic:
     """The warning that a variant is read whichever is there."""
-    return uncompared(
+    return unchecked_assumption(
         f"the variant of the `{checker.spell(one.holder)}`",
         one.wanted,
         "what another variant holds is read as if it had this type",

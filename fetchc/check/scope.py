@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
-    "enumerator", "find_global", "find_local", "find_outside", "held", "receiver", "visible",
+    "enumerator",
+    "find_global",
+    "find_local",
+    "find_outside",
+    "receiver",
+    "variable_object",
+    "visible",
 ]  # fmt: skip
 
 _NUMBERS = (IntType, CharType, EnumType, BoolType)
@@ -62,9 +68,9 @@ def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Var
         if variable.name in (name, f"&{name}") and line in (None, variable.line)
     ]
     if len(known) > 1 and site.language.convention_first:
-        from fetchc.check.go_variables import in_scope
+        from fetchc.check.go_variables import variable_in_scope
 
-        return in_scope(site, site.function, known)
+        return variable_in_scope(site, site.function, known)
     if known and line is None and site.entry and site.label:
         _must_be_alone(site.function, known, span)
     packed = [] if known else [one.name for one in seen if one.name.startswith(f"{name}#")]
@@ -134,7 +140,7 @@ def find_outside(checker: Checker, name: str, line: int | None, span: Span) -> T
     for candidate in candidates:
         found = _variables(site, candidate, line)
         if found:
-            return held(checker, _only(checker, found, span), span)
+            return variable_object(checker, _only(checker, found, span), span)
         if line is not None:
             continue
         number = enumerator(checker, candidate, span)
@@ -145,7 +151,7 @@ def find_outside(checker: Checker, name: str, line: int | None, span: Span) -> T
         if shared is not None:
             return shared
     variable = _loosely(checker, name, line, candidates, span)
-    return None if variable is None else held(checker, variable, span)
+    return None if variable is None else variable_object(checker, variable, span)
 
 
 def enumerator(checker: Checker, name: str, span: Span) -> Typed | None:
@@ -234,15 +240,15 @@ def receiver(checker: Checker) -> Variable | None:
     return next((p for p in parameters if p.artificial and p.name in ("this", "__closure")), None)
 
 
-def held(checker: Checker, variable: Variable, span: Span) -> Typed:
+def variable_object(checker: Checker, variable: Variable, span: Span) -> Typed:
     """The object of ``variable`` at the site; raises where it has no place there."""
     place, warning = variable_place(checker.site, variable, span)
     if warning is not None:
         checker.warnings.append(warning)
     if isinstance(place, Absent):
-        from fetchc.check.availability import absent
+        from fetchc.check.availability import refuse_absent
 
-        raise absent(checker.site, variable, place, span)
+        raise refuse_absent(checker.site, variable, place, span)
     if isinstance(place, Named) and place.text:
         return Special("text", place.name, variable.type, span)
     if isinstance(place, PointerTo):
@@ -256,9 +262,9 @@ def held(checker: Checker, variable: Variable, span: Span) -> Typed:
         made = checker.resolved(variable.type)
         if isinstance(made, PointerType):
             if variable.outermost:
-                from fetchc.check.go_variables import is_in_object
+                from fetchc.check.go_variables import is_in_closure_object
 
-                if is_in_object(checker.site, variable):
+                if is_in_closure_object(checker.site, variable):
                     return Located(place, variable.name, made.target, span)
             base = Pointee(base, made.target, span)
     return base
@@ -270,12 +276,12 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
     if isinstance(made, _NUMBERS):
         return Located(place, variable.name, variable.type, span)  # which a reader can add up
     if not isinstance(made, PointerType):
-        from fetchc.check.availability import absent
-        from fetchc.check.locations import place_words
+        from fetchc.check.availability import refuse_absent
+        from fetchc.check.locations import describe_place
 
-        words = place_words(checker.site, place)
+        words = describe_place(checker.site, place)
         nowhere = Absent("computed", f"it is computed, {words}, and not stored in memory")
-        raise absent(checker.site, variable, nowhere, span)
+        raise refuse_absent(checker.site, variable, nowhere, span)
     target: Typed = Located(place.target, variable.name, made.target, span)
     if place.offset:
         target = Subobject(target, place.offset, None, made.target, span)

@@ -93,9 +93,9 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
     if name == "retval" or (stem == "ret" and number):
         if checker.site.leaving and has_own_returns(checker.site):
-            from fetchc.check.go_results import numbered
+            from fetchc.check.go_results import result_by_number
 
-            return numbered(checker, name, int(number) if number else None, span)
+            return result_by_number(checker, name, int(number) if number else None, span)
         return _result(checker, name, span)
     if stem == "stack" and number:
         return Special("entry", number, checker.word(), span)
@@ -160,20 +160,20 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
         )
     convention = convention_for(site.program, site.function, span)
     if site.function.foreign:
-        from fetchc.check.abi_evidence import foreign
+        from fetchc.check.abi_evidence import refuse_other_convention
 
-        raise foreign(site.function.name, span)
+        raise refuse_other_convention(site.function.name, span)
     if site.language.stack_check:
-        from fetchc.check.go_parameters import must_follow_convention
+        from fetchc.check.go_parameters import require_known_convention
 
-        must_follow_convention(site, site.function, span)
+        require_known_convention(site, site.function, span)
     place = argument_place(convention, number)
     if site.language.stack_check and isinstance(place, InRegister):
-        from fetchc.check.go_parameters import loses_registers, lost_by_growth
+        from fetchc.check.go_parameters import loses_registers_in_growth, stack_growth_warning
 
-        if loses_registers(site, site.function):
+        if loses_registers_in_growth(site, site.function):
             name = f"$arg{number}"
-            checker.warnings.append(lost_by_growth(site, site.function, name, span))
+            checker.warnings.append(stack_growth_warning(site, site.function, name, span))
     return Located(place, f"$arg{number}", checker.word(), span)
 
 
@@ -205,17 +205,17 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
     if isinstance(checker.resolved(result), UnknownType) and checker.size(result) is None:
         return Special("result", "", word, span)  # assembly: all that is known is the register
     if not site.language.promises_convention:
-        from fetchc.check.abi_evidence import must_be_unchanged
+        from fetchc.check.abi_evidence import require_unchanged_signature
         from fetchc.check.unspecified_abi import result_value
 
-        must_be_unchanged(site.function, span)
+        require_unchanged_signature(site.function, span)
         return result_value(checker, name, result, span)
     from fetchc.abi import convention_for, result_place
-    from fetchc.check.abi_evidence import must_be_returned
+    from fetchc.check.abi_evidence import require_returned
 
     convention = convention_for(site.program, site.function)
     place = result_place(site.program, convention, result)
-    must_be_returned(site, site.function, place, convention.result_integer_registers, span)
+    require_returned(site, site.function, place, convention.result_integer_registers, span)
     size = checker.size(result)
     alone = size is not None and size <= 8
     if alone and place == InRegister(convention.result_integer_registers[0]):

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["no_member", "no_structure", "unknown"]
+__all__ = ["refuse_member", "refuse_name", "refuse_no_structure"]
 
 # ------------------------------------------------------------------------------
 # Refusals of names of members that a type does not have, with what may have been meant.
 
 
-def no_structure(
+def refuse_no_structure(
     checker: Checker, base: Typed, holder: Typed, name: str, span: Span
 ) -> CompileError:
     """The refusal of a member of what is no structure; ``holder`` is what ``base`` leads to."""
@@ -83,7 +83,7 @@ def no_structure(
     )
 
 
-def no_member(
+def refuse_member(
     checker: Checker, holder: Typed, name: str, span: Span, why: str = "", instead: str = ""
 ) -> CompileError:
     """The refusal of a name that no member of ``holder`` has, with those that it has.
@@ -166,7 +166,7 @@ def _all_names(checker: Checker, holder: TypeId) -> list[str]:
 # The refusal of names that mean nothing at the probe site, with what there is.
 
 
-def unknown(checker: Checker, name: str, span: Span) -> CompileError:
+def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
     """The refusal of a name that means nothing here, with what there is."""
     site = checker.site
     if site.static is not None and (site.function is None or site.function.die is None):

@@ -7,7 +7,7 @@ instruction that is what the caller passed. What it says of the frame is of late
 
 from __future__ import annotations
 
-from fetchc.check.locations import evidence
+from fetchc.check.locations import described_entry_place
 from fetchc.check.typed_tree import Located, Special
 from fetchc.diag.diagnostic import reject
 from fetchc.program.compiler import compiler_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["argument_registers", "entry_place", "registers", "result_value"]
+__all__ = ["argument_registers", "entry_place", "registers_of_place", "result_value"]
 
 
 def entry_place(site: Site, function: Function, variable: Variable) -> Place:
@@ -47,8 +47,8 @@ def entry_place(site: Site, function: Function, variable: Variable) -> Place:
     passed = argument_registers(site, function)
     if isinstance(stated, InMemory) and stated.register in passed:
         return stated  # passed by the address of a copy
-    found = evidence(site, function, variable)
-    if found is not None and registers(found) <= passed:
+    found = described_entry_place(site, function, variable)
+    if found is not None and registers_of_place(found) <= passed:
         return found
     name = site.language.name
     return Absent(
@@ -58,13 +58,13 @@ def entry_place(site: Site, function: Function, variable: Variable) -> Place:
     )
 
 
-def registers(place: Place) -> set[DwarfRegister]:
+def registers_of_place(place: Place) -> set[DwarfRegister]:
     """The registers that have the value, none where it is anywhere else."""
     match place:
         case InRegister(register=register):
             return {register}
         case Pieces(pieces=pieces):
-            return {register for piece in pieces for register in registers(piece.place)}
+            return {register for piece in pieces for register in registers_of_place(piece.place)}
         case _:
             return set()
 

@@ -7,15 +7,15 @@ At a function's entry the convention decides, and the debug information is evide
 from __future__ import annotations
 
 from fetchc.check.locations import (
-    believed,
-    confirmed,
-    disagreement,
-    exact,
-    goes_on,
+    confirmed_pieces,
+    credible_entry_place,
+    has_same_offsets,
     is_clone,
+    is_consistent,
+    is_coroutine_resume,
     is_unfetchable,
-    same,
-    settled,
+    one_source_warning,
+    refuse_contradiction,
 )
 from fetchc.check.probe_site import Site, has_own_returns
 from fetchc.program.entities import (
@@ -69,10 +69,10 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
             from fetchc.check.go_variables import require_declared
 
             require_declared(site, site.function, variable, span)
-        from fetchc.check.availability import body_place, perhaps_stale
+        from fetchc.check.availability import body_place, stale_warning
 
         place = body_place(site, site.function, variable)
-        return place, perhaps_stale(site, site.function, variable, place, span)
+        return place, stale_warning(site, site.function, variable, place, span)
     if variable.kind != "parameter":
         return _local_at_entry(site, variable), None
     return _parameter_at_entry(site, site.function, variable, span)
@@ -107,9 +107,9 @@ def _is_passed_on(site: Site, function: Function, variable: Variable, place: Pla
     # caller passed, still in its register.
     if variable.called != function.address or site.language.convention_first:
         return False
-    from fetchc.check.unspecified_abi import argument_registers, registers
+    from fetchc.check.unspecified_abi import argument_registers, registers_of_place
 
-    used = registers(place)
+    used = registers_of_place(place)
     return bool(used) and used <= argument_registers(site, function)
 
 
@@ -121,7 +121,7 @@ def _parameter_at_entry(
 
         return entry_place(site, function, variable), None
     copies = function.compiler.copies_parameters_to_resume
-    if goes_on(function) and not variable.artificial and copies:
+    if is_coroutine_resume(function) and not variable.artificial and copies:
         # It has the parameters of the whole coroutine, and is passed its frame.
         return Absent(
             "no location", "it is in the coroutine's frame, whose address this is passed"
@@ -137,44 +137,46 @@ def _parameter_at_entry(
         from fetchc.check.go_parameters import go_place
 
         return go_place(site, function, parameters, places, position, span)
-    found = believed(site, function, variable)
+    found = credible_entry_place(site, function, variable)
     unknown = isinstance(by_convention, Absent)
     seen = isinstance(found, InRegister) and found == by_convention
     if not seen and not unknown and _is_called_as_used(function, by_convention):
-        from fetchc.check.abi_evidence import passed
+        from fetchc.check.abi_evidence import passed_place
 
-        by_convention = passed(site, function, variable, by_convention)
+        by_convention = passed_place(site, function, variable, by_convention)
         if isinstance(by_convention, Absent):
             return by_convention, None
     if function.foreign:
         if found is None:
             return Absent("no location", "the function has a calling convention of its own"), None
 
-        return found, settled(variable, "the function has a calling convention of its own", span)
+        return found, one_source_warning(
+            variable, "the function has a calling convention of its own", span
+        )
     if found is None:
         if unknown:
             return by_convention, None
-        from fetchc.check.abi_evidence import unconfirmed
+        from fetchc.check.abi_evidence import unconfirmed_place
 
-        return unconfirmed(site, function, variable, parameters, places, by_convention), None
+        return unconfirmed_place(site, function, variable, parameters, places, by_convention), None
     private = is_clone(function) or not function.external
-    if not unknown and same(found, by_convention):
+    if not unknown and is_consistent(found, by_convention):
         if not private:
             return by_convention, None
-        if exact(found, by_convention):
-            return confirmed(found, by_convention), None
+        if has_same_offsets(found, by_convention):
+            return confirmed_pieces(found, by_convention), None
     if isinstance(found, Constant | PointerTo):
         # Only a function that is called from nowhere else is known to get one value.
         return (found if private else by_convention), None
 
     if unknown:
-        return found, settled(variable, "the convention cannot place its type", span)
+        return found, one_source_warning(variable, "the convention cannot place its type", span)
     if private:
         note = "the compiler changed how this function is called"
-        return found, settled(variable, note, span)
+        return found, one_source_warning(variable, note, span)
     if is_unfetchable(site, found) and is_unfetchable(site, by_convention):
         return by_convention, None  # gcc has 32-bit Arm's doubles in two halves of a register
-    raise disagreement(site, function, variable, by_convention, found, span)
+    raise refuse_contradiction(site, function, variable, by_convention, found, span)
 
 
 def parameter_by_name(

@@ -34,13 +34,13 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
 
     Raises CompileError FC0202 with the nearest names, FC0203 with all of them.
     """
-    from fetchc.check.locations import goes_on, is_clone, is_fragment
+    from fetchc.check.locations import is_clone, is_coroutine_resume, is_fragment
 
     found = program.functions_named(name)
     exact = [f for f in found if f.symbol == name]
     plain = exact if len(exact) == 1 else [f for f in found if not is_clone(f)]
     if len(plain) > 1:
-        plain = [f for f in plain if not goes_on(f)] or plain
+        plain = [f for f in plain if not is_coroutine_resume(f)] or plain
     if len(plain) == 1 or (not plain and len(found) == 1):
         chosen = (plain or list(found))[0]
         if program.elf.is_ifunc(chosen):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 
-from fetchc.check.locations import is_fragment, optimised_by_gcc
+from fetchc.check.locations import is_fragment, optimized_by_gcc
 from fetchc.check.probe_site import Found, Site
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.driver.function_lookup import find_function, function_at_point, is_only_inlined
@@ -117,7 +117,7 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
     what comes second in its line table need not be passed by every call.
     """
     code_map(program, point.span)
-    if optimised_by_gcc(function):
+    if optimized_by_gcc(function):
         raise reject(
             "FC0206",
             f"the optimized code of `{function.name}` has no end of a prologue",

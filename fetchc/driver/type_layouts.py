@@ -6,7 +6,7 @@ import re
 
 from fetchc.check.checker import Checker
 from fetchc.check.indexing import element_at
-from fetchc.check.members import named_member, through
+from fetchc.check.members import follow_path, named_member
 from fetchc.check.probe_site import Site
 from fetchc.check.typed_tree import Located, Subobject
 from fetchc.diag.diagnostic import reject
@@ -295,7 +295,7 @@ def _members(checker: Checker, base: Typed, name: str, depth: int) -> list[Offse
         ):
             names = [each.name for each in members]
             for each in members:
-                reached = through(checker, base, (each,), base.span)
+                reached = follow_path(checker, base, (each,), base.span)
                 if each.name and names.count(each.name) == 1:  # Go has any number of `_`
                     rows.append(_row(checker, f"{name}.{each.name}", reached))
                 elif not each.name and each.embedded and depth < _DEEPEST:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check import scope
 from fetchc.check.checker import Checker
-from fetchc.check.locations import place_words
+from fetchc.check.locations import describe_place
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
@@ -84,7 +84,7 @@ def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
         except CompileError as refusal:
             reason = refusal.diagnostics[0].message
             place = Absent(_absence(refusal), reason)
-        where = place_words(found.site, place)
+        where = describe_place(found.site, place)
         shown.append(Shown(name, "argument", type_name, 0, place, where, fetchargs, reason))
     return shown
 
@@ -111,7 +111,7 @@ def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Sh
         reason = refusal.diagnostics[0].message
         if place is None or isinstance(place, Absent):
             place = Absent(_absence(refusal), reason)
-    where = place_words(found.site, place)
+    where = describe_place(found.site, place)
     return Shown(name, variable.kind, type_name, variable.line, place, where, fetchargs, reason)
 
 

@@ -63,9 +63,9 @@ def aggregate(checker: Checker, planned: Plan, whole: bool, lower: Lower) -> tup
                 [Lowered(name.lstrip("_"), one.fetch, one.decode, one.type) for name, one in both]
             )
         case CellPlan(node=node, type=made):
-            from fetchc.check.array_dimensions import refused
+            from fetchc.check.array_dimensions import refuse_grid_element
 
-            raise refused(node, made)
+            raise refuse_grid_element(node, made)
         case UnfetchablePlan():
             raise refusals.refuse_unfetchable(checker, planned)
         case ChoicePlan() if not whole:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fetchc.check import indexing
 from fetchc.check.array_ranges import has_variable_length
 from fetchc.check.builtins import length
-from fetchc.check.members import part, through
+from fetchc.check.members import follow_path, subobject
 from fetchc.check.number_halves import halves
 from fetchc.check.typed_tree import (
     Address,
@@ -128,11 +128,11 @@ def pointer(
     checker: Checker, node: Typed, made: PointerType, scalar: Plain
 ) -> ReferencePlan | WideStringPlan | AddressPlan | None:
     """The plan of a pointer that is more than a number and leads to no string of bytes."""
-    from fetchc.check.conversions import wide
+    from fetchc.check.conversions import wide_encoding
 
     if isinstance(checker.resolved(made.target), SequenceType):
         return ReferencePlan(node, scalar, Pointee(node, made.target, node.span))
-    if encoding := wide(checker, made.target):
+    if encoding := wide_encoding(checker, made.target):
         return WideStringPlan(node, encoding)
     inner = node
     while isinstance(inner, Convert):
@@ -319,9 +319,9 @@ def in_full(checker: Checker, plan: ArrayPlan) -> Ranged | None:
     """``a[0:n]`` of an array that has ``n`` elements at the probe; None of all others."""
     if plan.count is not None:
         return None
-    from fetchc.check.array_ranges import in_full
+    from fetchc.check.array_ranges import whole_array
 
-    return in_full(checker, plan.node)
+    return whole_array(checker, plan.node)
 
 
 def array_plan(checker: Checker, node: Typed, made: ArrayType) -> ArrayPlan:
@@ -339,7 +339,7 @@ def _sequence(checker: Checker, node: Typed, made: SequenceType) -> SequencePlan
     layout = None
     if made.size is not None:
         layout = StructType(made.name, "class", made.size, made.members)
-    return SequencePlan(node, made, part(node, made.length, node.span), layout)
+    return SequencePlan(node, made, subobject(node, made.length, node.span), layout)
 
 
 def grid(checker: Checker, plan: SequencePlan | CellPlan) -> GridPlan | None:
@@ -352,7 +352,7 @@ def grid(checker: Checker, plan: SequencePlan | CellPlan) -> GridPlan | None:
     else:
         return None
     dimensions = made.dimensions or ((made.length,),)
-    lengths = [through(checker, node, way, node.span) for way in dimensions]
+    lengths = [follow_path(checker, node, way, node.span) for way in dimensions]
     return GridPlan(tuple(lengths), _sequence(checker, node, made), indices)
 
 
@@ -362,7 +362,7 @@ def window(checker: Checker, plan: SequencePlan) -> WindowPlan | None:
     if made is None:
         return None
     span = node.span
-    start, array = part(node, made.start, span), part(node, plan.type.elements, span)
+    start, array = subobject(node, made.start, span), subobject(node, plan.type.elements, span)
     kind = checker.resolved(array.type)
     assert isinstance(kind, PointerType)
     described = AssumedClass(array, kind.target, span)
@@ -377,11 +377,11 @@ def window(checker: Checker, plan: SequencePlan) -> WindowPlan | None:
         return WindowPlan(start, plan.length, None, False, None, tuple(units))
     around = None
     if made.capacity is not None:
-        around = part(node, made.capacity, span)
+        around = subobject(node, made.capacity, span)
     elif made.around:
         inner = checker.resolved(kind.target)
         assert isinstance(inner, SequenceType)
-        around = part(Pointee(array, kind.target, span), inner.length, span)
+        around = subobject(Pointee(array, kind.target, span), inner.length, span)
     check = described if made.of_any else None
     return WindowPlan(start, plan.length, around, made.backwards, check, ())
 
@@ -495,7 +495,7 @@ def members(checker: Checker, layout: StructType) -> Iterator[MemberPlan]:
 
 def member(checker: Checker, node: Typed, plan: MemberPlan) -> Typed:
     """The object of a member of ``node``; raises CompileError where it has none."""
-    return through(checker, node, plan.path, node.span)
+    return follow_path(checker, node, plan.path, node.span)
 
 
 def is_empty(checker: Checker, plan: MemberPlan) -> bool:
@@ -520,7 +520,7 @@ def named_members(
 def numbers(checker: Checker, node: Typed, layout: StructType) -> Iterator[tuple[str, Typed]]:
     """The numbers of a structure and of the structures in it, by the names of the members."""
     for one in layout.members:
-        inner = part(node, one, node.span)
+        inner = subobject(node, one, node.span)
         kind = checker.resolved(one.type)
         if isinstance(kind, StructType):
             yield from numbers(checker, inner, kind)
@@ -536,7 +536,7 @@ def variants(checker: Checker, plan: EnumPlan) -> Iterator[VariantPlan]:
         # Without what takes no room: markers, `()`.
         count = len([field for field in fields if checker.size(field.type) != 0])
         yield VariantPlan(
-            one.member.name, one.value, part(plan.node, one.member, plan.node.span), count
+            one.member.name, one.value, subobject(plan.node, one.member, plan.node.span), count
         )
 
 
@@ -558,11 +558,11 @@ def aggregate(checker: Checker, node: Typed, made: Type) -> AggregatePlan:
         case ArrayType():
             return array_plan(checker, node, made)
         case SliceType(members=listed):
-            words = tuple([(one.name, part(node, one, span)) for one in listed])
+            words = tuple([(one.name, subobject(node, one, span)) for one in listed])
             data = indexing.data_pointer(checker, node, made)
             return SlicePlan(node, made, data, words[1][1], words)
         case InterfaceType(members=listed):
-            words = tuple([(one.name, part(node, one, span)) for one in listed])
+            words = tuple([(one.name, subobject(node, one, span)) for one in listed])
             return InterfacePlan(node, made, words)
         case SequenceType():
             return _sequence(checker, node, made)
@@ -573,17 +573,19 @@ def aggregate(checker: Checker, node: Typed, made: Type) -> AggregatePlan:
             return RangePlan(node, element, text)
         case DifferenceType(minuend=first, subtrahend=second, each=each):
             assert isinstance(node, Subobject | Convert)
-            both = [(one.name, part(node.base, one, span)) for one in (first, second)]
+            both = [(one.name, subobject(node.base, one, span)) for one in (first, second)]
             return DifferencePlan(node, both[0], both[1], each)
         case ChoiceType(tag=number, cases=cases):
             listed = (number, *[one for _, one in cases])
             layout = StructType(made.name, "class", made.size, listed)
-            chosen = [(value, one.name, part(node, one, span)) for value, one in cases]
-            return ChoicePlan(node, layout, part(node, number, span), tuple(chosen))
+            chosen = [(value, one.name, subobject(node, one, span)) for value, one in cases]
+            return ChoicePlan(node, layout, subobject(node, number, span), tuple(chosen))
         case StructType(notation="nullable", members=(present, value)):
-            return OptionalPlan(node, made, part(node, present, span), part(node, value, span))
+            return OptionalPlan(
+                node, made, subobject(node, present, span), subobject(node, value, span)
+            )
         case StructType(variants=(_, *_)):
-            tag = part(node, made.members[0], span) if made.members else None
+            tag = subobject(node, made.members[0], span) if made.members else None
             return EnumPlan(node, made, tag)
         case StructType() if made.notation:
             return NotationPlan(node, made)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.builtins import capacity, length
-from fetchc.check.dotnet_rules import uncompared_type
+from fetchc.check.dotnet_rules import unchecked_class
 from fetchc.check.typed_tree import AssumedClass, AssumedCount, AssumedDynamicType
 from fetchc.diag.diagnostic import Diagnostic, Label
 from fetchc.ir.fetch import Decode
@@ -54,10 +54,10 @@ def unchecked(checker: Checker, whole: bool) -> list[Diagnostic]:
 
 def _uncompared(checker: Checker, one: AssumedClass | AssumedVariant) -> Diagnostic:
     if isinstance(one, AssumedClass):
-        return uncompared_type(checker, one.wanted, one.span)
-    from fetchc.check.rust_rules import uncompared_variant
+        return unchecked_class(checker, one.wanted, one.span)
+    from fetchc.check.rust_rules import unchecked_variant
 
-    return uncompared_variant(checker, one)
+    return unchecked_variant(checker, one)
 
 
 def _unchecked(one: AssumedDynamicType) -> Diagnostic:

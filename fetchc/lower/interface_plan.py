@@ -64,7 +64,7 @@ def dynamic_type(checker: Checker, planned: InterfacePlan) -> DynamicTypePlan | 
     node, made = planned.node, planned.type
     types = runtime_types(checker)
     word = go_values.dynamic_type(checker, node, made, node.span)
-    start = go_values.first_type(checker, node.span)
+    start = go_values.types_start(checker, node.span)
     if types is None or word is None or start is None:
         return None
     return DynamicTypePlan(word, start, types, not made.empty)
@@ -98,7 +98,7 @@ def description(
 
     Raises CompileError where the type lacks a member that ``words`` name.
     """
-    found = go_values.held_as(checker, planned.node, planned.type, name)
+    found = go_values.value_as_type(checker, planned.node, planned.type, name)
     if found is None:
         return None
     descriptor, value = found

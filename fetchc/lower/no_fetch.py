@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.locations import place_words
+from fetchc.check.locations import describe_place
 from fetchc.check.probe_site import steps
 from fetchc.check.typed_tree import Computed, Convert, Shift
 from fetchc.diag.diagnostic import reject
@@ -79,10 +79,10 @@ def _sum(site: Site, place: PointerTo) -> str:
         case InMemory(register=register, offset=offset):
             return f"{site.architecture.shown(register)} {offset + place.offset:+d}"
         case Indirect(pointer=pointer, offset=offset):
-            inner = place_words(site, pointer).removeprefix("in ")
+            inner = describe_place(site, pointer).removeprefix("in ")
             return f"what is in {inner} {offset + place.offset:+d}"
         case _:
-            return f"computed, {place_words(site, place)},"
+            return f"computed, {describe_place(site, place)},"
 
 
 def lost(
@@ -105,12 +105,12 @@ def lost(
 
 
 def _available(site: Site, name: str, computed: bool = True) -> tuple[tuple[str, ...], str | None]:
-    from fetchc.check.availability import available
+    from fetchc.check.availability import availability_notes
 
     if site.function is not None:
         for variable in site.program.variables(site.function, site.address):
             if variable.name == name:
-                return available(site, site.function, variable, computed)
+                return availability_notes(site, site.function, variable, computed)
     return (), None
 
 
@@ -158,7 +158,7 @@ def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> Compi
 
 def _in_memory(site: Site, function: Function, name: str) -> str | None:
     from fetchc.check.availability import start_within
-    from fetchc.check.locations import optimised_by_gcc
+    from fetchc.check.locations import optimized_by_gcc
 
     for variable in site.program.parameters(function):
         if variable.name != name:
@@ -166,7 +166,7 @@ def _in_memory(site: Site, function: Function, name: str) -> str | None:
         for extent in site.program.extents(variable, function):
             if not _is_memory(extent.place):
                 continue
-            if not optimised_by_gcc(function):
+            if not optimized_by_gcc(function):
                 # LLVM states slots from before the instructions on that fill them.
                 if extent.start < site.program.body_address(function) < extent.end:
                     return "body"

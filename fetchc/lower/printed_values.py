@@ -8,7 +8,7 @@ variable in no place may still be a register and a constant.
 from __future__ import annotations
 
 from fetchc.check import scope
-from fetchc.check.members import find, part, through
+from fetchc.check.members import find, follow_path, subobject
 from fetchc.check.typed_tree import Address, Convert, Located, Pointee, Subobject
 from fetchc.ir.fetch import Decode
 from fetchc.lower.fetches import Plain, bit_field_of, kept, plain
@@ -222,7 +222,7 @@ def _time(checker: Checker, node: Typed, made: StructType) -> FormPlan | None:
     for member in made.members:
         simple = plain(checker, member.type)
         if simple is not None and wanted.get(member.name) == simple.decode:
-            found.append(PartPlan(member.name, part(node, member, node.span)))
+            found.append(PartPlan(member.name, subobject(node, member, node.span)))
     return FormPlan("time", tuple(found)) if len(found) == len(wanted) else None
 
 
@@ -272,13 +272,13 @@ def _inside(checker: Checker, node: Typed, *names: str) -> Typed | None:
         path = find(checker, node.type, name, node.span)
         if path is None:
             return None
-        node = through(checker, node, path, node.span)
+        node = follow_path(checker, node, path, node.span)
     return node
 
 
 def _variable(checker: Checker, name: str, span: Span) -> Typed | None:
     variable = scope.find_global(checker, name, None, span)
-    return None if variable is None else scope.held(checker, variable, span)
+    return None if variable is None else scope.variable_object(checker, variable, span)
 
 
 if TYPE_CHECKING:

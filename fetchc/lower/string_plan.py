@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.members import part
+from fetchc.check.members import subobject
 from fetchc.check.typed_tree import Pointee
 from fetchc.lower.fetches import plain
 from fetchc.program.types import PointerType, SequenceType, SliceType
@@ -66,7 +66,7 @@ def utf_16_plan(checker: Checker, node: Typed) -> CountedStringPlan | None:
     from fetchc.check.indexing import element_at
 
     first = element_at(checker, node, 0, node.span, node.span)
-    length = part(node, made.length, node.span)
+    length = subobject(node, made.length, node.span)
     return CountedStringPlan(node, "utf-16", first, length, made.name, False, reference)
 
 
@@ -77,5 +77,5 @@ def counted_string_plan(
     from fetchc.check.indexing import data_pointer
 
     first = data_pointer(checker, node, made)
-    length = part(node, made.members[1], node.span)
+    length = subobject(node, made.members[1], node.span)
     return CountedStringPlan(node, "text", first, length, made.name, isinstance(made, SliceType))

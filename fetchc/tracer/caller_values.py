@@ -8,7 +8,7 @@ what is fetched.
 
 from __future__ import annotations
 
-from fetchc.check.go_parameters import lost_by
+from fetchc.check.go_parameters import lost_register_marker
 from fetchc.check.typed_tree import Constant, Convert, Located, Special
 from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
 from fetchc.diag.diagnostic import CompileError
@@ -183,7 +183,7 @@ def _checked_for_growth(checker: Checker, fields: Fields, shape: Shape) -> Shape
         one.reason == "lost by stack growth" for one in checker.warnings
     ):
         return shape
-    found = lost_by(site, site.function)
+    found = lost_register_marker(site, site.function)
     assert found is not None
     register, address = found
     machine = site.architecture

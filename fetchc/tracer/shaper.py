@@ -6,7 +6,7 @@ objects: a structure or an array is fetched as its bytes, in one piece (:class:`
 
 from __future__ import annotations
 
-from fetchc.check.dotnet_rules import described
+from fetchc.check.dotnet_rules import object_description
 from fetchc.check.typed_tree import (
     Address,
     AssumedClass,
@@ -659,7 +659,7 @@ class Shaper:
         dotnet = self.checker.program.dotnet
         types = None if dotnet is None else dotnet.object_types()
         assert types is not None
-        parts = described(self.checker, one, types)
+        parts = object_description(self.checker, one, types)
         reference = self.word(one.reference)
         element = None
         if parts.element_row is not None and parts.element_assembly is not None:

@@ -13,7 +13,7 @@ import capstone
 import pytest
 
 from fetchc.abi import convention_for, entry_places
-from fetchc.check.go_parameters import loses_registers, lost_by
+from fetchc.check.go_parameters import loses_registers_in_growth, lost_register_marker
 from fetchc.check.probe_site import Site
 from fetchc.code.disassembly import instructions
 from fetchc.code.go_stack_check import after_stack_check
@@ -164,12 +164,12 @@ def compared(program: DwarfProgram) -> tuple[set[str], set[str], list[str]]:
             code = program.code(function.address, function.size)
             assert used.rules.stack_check is not None
             if not after_stack_check(code, used.rules.stack_check):
-                if loses_registers(site, function):
+                if loses_registers_in_growth(site, function):
                     wrong.append(f"{name} has no check")
                 kept.add(name)
                 continue
             found = stored(program, function, used.rules)
-            if loses_registers(site, function):
+            if loses_registers_in_growth(site, function):
                 lost.add(name)
                 wrong += [f"{name} keeps {found}"] * bool(found & passed)
             else:
@@ -209,7 +209,7 @@ def test_a_register_tells_the_call_that_lost_them(name: str, version: str, tmp_p
     for symbol in ("main.grown", "main.fill"):
         (function,) = program.functions_named(symbol)
         site = Site(program, machine, language("go"), function, function.address, True, False)
-        printed.append((function, lost_by(site, function)))
+        printed.append((function, lost_register_marker(site, function)))
     grown, found = printed[0]
     assert found is not None
     assert printed[1][1] is None
@@ -251,4 +251,4 @@ def test_frames_of_every_size_have_a_check(name: str, version: str, tmp_path: Pa
         code = program.code(function.address, 128)
         assert after_stack_check(code, used.rules.stack_check), size
         site = Site(program, machine, language("go"), function, function.address, True, False)
-        assert loses_registers(site, function) == bool(used.integer_registers), size
+        assert loses_registers_in_growth(site, function) == bool(used.integer_registers), size

@@ -127,13 +127,13 @@ def test_a_wrong_emission_is_noticed(falsified: Change, tmp_path: Path) -> None:
 
 def test_a_missing_stride_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     require(GCC.compiler)
-    right = fetchc.check.indexing.first
+    right = fetchc.check.indexing.first_element
 
     def first(*given: object) -> tuple[object, object, int]:
         start, made, _ = right(*given)  # type: ignore[arg-type]
         return start, made, 1
 
-    monkeypatch.setattr("fetchc.check.indexing.first", first)
+    monkeypatch.setattr("fetchc.check.indexing.first_element", first)
     _, failures = check(drawn("falsified", 3), GCC, tmp_path)
     assert failures
     assert all("[" in failure.expression.text for failure in failures)

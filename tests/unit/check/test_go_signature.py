@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.check.go_parameters import counted_by_results
+from fetchc.check.go_parameters import count_from_result_name
 from fetchc.program.entities import Variable
 from fetchc.program.types import IntType, PointerType
 from fetchc.quantities import ByteSize, DieOffset, TypeId
@@ -22,7 +22,7 @@ def counted(
     name = receiver or (f"*{whole}.{rest.partition(')')[0]}" if rest else symbol.rpartition(".")[0])
     types.add(IntType("int", ByteSize(8), True))
     types.add(PointerType(name, ByteSize(8), TypeId(0)))
-    return counted_by_results(types.program, function(symbol, "go", producer, symbol), listed)
+    return count_from_result_name(types.program, function(symbol, "go", producer, symbol), listed)
 
 
 def variables(parameters: int, *results: str) -> tuple[Variable, ...]:

@@ -68,13 +68,13 @@ def test_a_misreading_comes_with_a_small_program(
     form: str, small: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("gcc")
-    right = fetchc.check.indexing.first
+    right = fetchc.check.indexing.first_element
 
     def without_stride(*given: object) -> tuple[object, object, int]:
         start, made, _ = right(*given)  # type: ignore[arg-type]
         return start, made, 1
 
-    monkeypatch.setattr("fetchc.check.indexing.first", without_stride)
+    monkeypatch.setattr("fetchc.check.indexing.first_element", without_stride)
     command = ["conformance", "--cc", "gcc", "--only", "layouts", "--seed", "4", "--format", form]
     assert main(command) == 1
     printed = capsys.readouterr().out
