@@ -42,7 +42,7 @@ def run(options: Options, output: Output) -> int:
     for text, diagnostics in found.told:
         output.diagnostics(diagnostics, text)
     if found.of_several_points:
-        output.say("error: the expressions are of several points: add them one by one")
+        output.say("error: the expressions name several probe points: add them one by one")
         return 2
     if found.wanted is None:
         return 1

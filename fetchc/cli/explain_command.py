@@ -20,14 +20,14 @@ def run(options: Options, output: Output) -> int:
     """Print the long text of a code, or the hops of what is to be fetched."""
     texts = [*options.operands, *options.expr]
     if len(texts) != 1:
-        output.say("error: one expression or code is explained at a time")
+        output.say("error: explain one expression or code at a time")
         output.say("", "usage: fetchc explain EXPR -x BINARY -f FUNCTION, or fetchc explain CODE")
         return 2
     (text,) = texts
     if re.fullmatch(r"[Ff][Cc][0-9]+", text):
         return _code(text.upper(), options, output)
     if not options.binary:
-        output.say(f"error: -x BINARY is missing, which `{text}` is to be explained by")
+        output.say(f"error: -x BINARY is missing: name the program that `{text}` is about")
         output.say("diagnostic codes look like FC0302; a diagnostic prints its own in brackets")
         return 2
     return _fetch(text, options, output)

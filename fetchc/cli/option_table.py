@@ -87,7 +87,7 @@ COMMANDS = {
         ("binaries", "reference", "debug_dir", "listed", "uncached", "verbose", "color"),
     ),
     "check": Command(
-        "check", "hold definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
+        "check", "check definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
         ("arch", "kernel", "listed", "expr", "color"),
     ),
     "trace": Command(
@@ -116,11 +116,11 @@ COMMANDS = {
         ("all", "stale", "listed", "color"),
     ),
     "conformance": Command(
-        "conformance", "try fetchc on a compiler of your own", ("operands", "TOOLCHAIN"), 0, 0,
+        "conformance", "test fetchc with your own compiler", ("operands", "TOOLCHAIN"), 0, 0,
         ("cc", "go", "rounds", "seed", "only", "listed", "color"),
     ),
     "cache": Command(
-        "cache", "show or clear what is kept of compressed debug information",
+        "cache", "show or clear cached debug information",
         ("operands", "show|clear"), 1, 1, ("listed", "color"),
     ),
     "perfmap": Command(
@@ -147,7 +147,7 @@ OPTIONS = {
         True, many=True,
     ),
     "reference": Option(
-        "references", ("--reference",), "DIR", "where assemblies are that it refers to", many=True
+        "references", ("--reference",), "DIR", "a folder of assemblies that it refers to", many=True
     ),
     "debug_file": Option(
         "debug_file", ("--debug-file",), "FILE", "the separate debug file of the binary"
@@ -162,7 +162,7 @@ OPTIONS = {
         number=int,
     ),
     "file": Option("binary", ("-x", "--binary"), "BINARY", "the ELF file of an expression"),
-    "image": Option("binary", ("-x", "--binary"), "IMAGE", "the image that a map is of"),
+    "image": Option("binary", ("-x", "--binary"), "IMAGE", "the image that the map describes"),
     "function": Option("function", ("-f", "--function"), "FUNCTION", "the function to probe"),
     "at": Option("at", ("--at",), "POINT", "+OFFSET, FILE:LINE, :LINE, `body` or an address"),
     "return": Option("returns", ("--return",), None, "probe where the function returns"),
@@ -207,18 +207,18 @@ OPTIONS = {
     "by": Option("by", ("--by",), "EXPR", "each of them by the value of EXPR, such as $comm"),
     "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
     "stack": Option("stack", ("--stack",), None, "the callers of each hit"),
-    "strict": Option("strict", ("--strict",), None, "no function without all of the EXPRs"),
+    "strict": Option("strict", ("--strict",), None, "only functions that have all of the EXPRs"),
     "traced": Option("format", ("--format",), "F", "text or jsonl", ("text", "jsonl")),
     "group": Option("group", ("--group",), "GROUP", "the group of the event; default: the file's"),
     "event": Option("event", ("--event",), "EVENT", "its name; default: the function's"),
     "enable": Option("enable", ("--enable",), None, "switch it on"),
     "all": Option("all", ("--all",), None, "everything that was added"),
-    "stale": Option("stale", ("--stale",), None, "what sessions left that were killed"),
+    "stale": Option("stale", ("--stale",), None, "what killed sessions left behind"),
     "cc": Option(
         "compilers", ("--cc",), "CC", "a C compiler, or a C++ one (its name has ++)", many=True
     ),
     "go": Option("gos", ("--go",), "GO", "a Go toolchain: its command or GOROOT", many=True),
-    "rounds": Option("rounds", ("--rounds",), "N", "draw N times as much", number=int),
+    "rounds": Option("rounds", ("--rounds",), "N", "generate N times as many programs", number=int),
     "seed": Option("seed", ("--seed",), "S", "what is drawn; default: 1"),
     "only": Option(
         "only",
@@ -228,9 +228,9 @@ OPTIONS = {
         ("layouts", "signatures", "entries"),
     ),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
-    "uncached": Option("uncached", ("--no-cache",), None, "keep nothing for the next run"),
+    "uncached": Option("uncached", ("--no-cache",), None, "neither read nor write the cache"),
     "verbose": Option(
-        "verbose", ("-v", "--verbose"), None, "say why something that is kept is not used"
+        "verbose", ("-v", "--verbose"), None, "say why a cached file is not used"
     ),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",
@@ -336,7 +336,7 @@ def _read(name: str, words: Sequence[str]) -> Options:
         if word == "--" and command.starts:
             options.program += rest
             if not options.program:
-                raise _Usage("no program stands behind --")
+                raise _Usage("no program follows --")
         elif word == "--":
             options.operands += rest
         elif not word.startswith("-") or word == "-":

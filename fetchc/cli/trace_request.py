@@ -117,7 +117,7 @@ def request(options: Options) -> Request:
     wanted += [each for each in (options.histogram, *options.sums, options.by) if each is not None]
     for text in wanted:
         if text == "$latency" and not (options.latency or options.since):
-            raise Usage("$latency is known with --latency or --since FUNCTION")
+            raise Usage("$latency needs --latency or --since FUNCTION")
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
     lines = bool(shown) or not _counts(options)
     return Request(shown, tuple(further), All(tuple(filters)) if filters else None, lines)
@@ -158,9 +158,9 @@ def _together(options: Options) -> None:
     if options.by and not (options.histogram or options.sums):
         raise Usage("--by needs --histogram EXPR or --sum EXPR")
     if options.at and (options.latency or options.returns):
-        raise Usage("--at is a place of its own: not with --return or --latency")
+        raise Usage("--at excludes --return and --latency")
     if options.latency and not options.functions:
-        raise Usage("--latency is of whole functions: name them with -f FUNCTION")
+        raise Usage("--latency measures whole functions: name them with -f FUNCTION")
     if options.at and len(options.functions) > 1:
         raise Usage("--at takes one function")
     silent = _counts(options) and not (options.operands or options.expr)

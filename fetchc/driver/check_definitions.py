@@ -227,7 +227,7 @@ class ReadLine:
             found = argument_problem(name, position, seen, kernel)
             if found is not None:
                 span = piece.span if read.name is None else read.name.span
-                problems.append(placed(found, span, "not a name it takes"))
+                problems.append(placed(found, span, "not a valid name"))
             seen.add(name)
             problems += read.problems_for(kernel, self.kind, registers)
             if read.fetch is not None:
@@ -265,11 +265,11 @@ class ReadLine:
         if group is not None and group.text:
             found = group_problem(group.text, kernel)
             if found is not None:
-                problems.append(placed(found, group.span, "not a name it takes"))
+                problems.append(placed(found, group.span, "not a valid name"))
         if event is not None and event.text:
             found = event_problem(event.text, kernel)
             if found is not None:
-                problems.append(placed(found, event.span, "not a name it takes"))
+                problems.append(placed(found, event.span, "not a valid name"))
         return problems
 
     def _features(self, kernel: Kernel) -> list[Diagnostic]:

@@ -439,10 +439,10 @@ def _bits(name: str, span: Span) -> Bits | Diagnostic:
 
 
 _LABELS = {
-    "FC0207": "not a name it takes",
+    "FC0207": "not a valid name",
     "FC0501": "too long",
     "FC0502": "too deep",
-    "FC0505": "not a count it takes",
+    "FC0505": "not a valid count",
     "FC0506": "not known",
     "FC0511": "out of range",
     "FC0512": "no register",

@@ -113,7 +113,7 @@ def _seen_too(others: list[str], maker: str, chosen: Function) -> Diagnostic:
     return Diagnostic(
         "FC0624",
         f"calls of {', '.join([f'`{one}`' for one in others])} are seen too",
-        notes=(f"{maker} made one function of them and `{chosen.name}`",),
+        notes=(f"{maker} merged them with `{chosen.name}`",),
         help="tell them apart by who calls: `fetchc trace --stack`",
     )
 
@@ -125,7 +125,7 @@ def _perhaps_seen_too(chosen: Function, others: tuple[str, ...]) -> Diagnostic:
         "FC0628",
         f"calls of {listed}{more} may be seen too",
         notes=(
-            f"gcc left their code out: where it is that of `{chosen.name}`, their calls lead here",
+            f"gcc removed their code: if it was that of `{chosen.name}`, their calls come here",
         ),
         help="tell them apart by who calls: `fetchc trace --stack`",
     )
@@ -140,7 +140,7 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
     if others:
         from fetchc.program.demangle import readable
 
-        said.append(_seen_too(list(map(readable, others)), "compiler or linker", chosen))
+        said.append(_seen_too(list(map(readable, others)), "the compiler or linker", chosen))
     elif perhaps := program.evidence.may_be_merged_with(chosen):
         said.append(_perhaps_seen_too(chosen, perhaps))
     if not is_clone(chosen) and program.evidence.is_inlined(chosen):
@@ -157,9 +157,9 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
         said.append(
             Diagnostic(
                 "FC0603",
-                f"`{chosen.name}` also lives on in {listed}",
+                f"`{chosen.name}` has clones: {listed}",
                 notes=("a probe on the function misses the calls of its copies",),
-                help="probe each of them by its own name",
+                help="probe each clone by its own name",
             )
         )
     return tuple(said)
@@ -167,8 +167,8 @@ def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[D
 
 def _inlined_help(program: Program, chosen: Function) -> str:
     if program.code_map() is None:
-        return "probe a function that calls it, or have the compiler not inline it"
-    return f"probe those with another event: `{chosen.name}%inline`"
+        return "probe a function that calls it, or keep the compiler from inlining it"
+    return f"probe the inlined copies with another event: `{chosen.name}%inline`"
 
 
 # ------------------------------------------------------------------------------

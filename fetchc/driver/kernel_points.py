@@ -68,7 +68,10 @@ def kernel_site(program: Program, name: str, point: Point | None, returns: bool)
         raise reject(
             "FC0202",
             f"there is no `{name}` in a kernel",
-            notes=("before a colon stand " + ", ".join(f"`{known}`" for known in MEANS),),
+            notes=(
+                "write one of these before the colon: "
+                + ", ".join(f"`{known}`" for known in MEANS),
+            ),
             help=_meant(program, word, what),
         )
     means, leaves = MEANS[word]
@@ -129,8 +132,8 @@ def _event(program: Program, name: str) -> Function:
     if found is None:
         raise reject(
             "FC0202",
-            f"nothing tells of the fields of an event `{group}:{event}` in `{program.path}`",
-            notes=("a kernel that runs tells root of all of its events, BTF of most",),
+            f"nothing describes the fields of the event `{group}:{event}` in `{program.path}`",
+            notes=("the running kernel describes all its events to root, BTF most of them",),
             help="list them: `ls /sys/kernel/tracing/events`",
         )
     return found
@@ -145,7 +148,7 @@ def with_room(found: Found, active: int) -> Found:
     if not (site.program.in_kernel and site.returns):
         raise reject(
             "FC0206",
-            "only a return probe of the kernel has room for a number of calls",
+            "`--maxactive` is for return probes of the kernel",
             help="leave `--maxactive` out",
         )
     made = Site(

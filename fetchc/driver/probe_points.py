@@ -123,7 +123,7 @@ def _find(program: Program, request: PointRequest) -> Found:
         if function is None or not entry:
             raise reject(
                 "FC0206",
-                "a return probe is of a whole function, not of an address in it",
+                "a return probe covers a whole function, not one address in it",
                 None if point is None else point.span,
                 "not a whole function",
             )

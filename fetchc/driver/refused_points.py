@@ -111,8 +111,8 @@ _MAKES_ROOM = (
 def harm_of(kernel: Kernel, size: int) -> str:
     """What the kernel does to the program, as a note says it."""
     return (
-        f"Linux {kernel.name} makes a call of a probed NOP of {size} bytes: it overwrites what a "
-        "function keeps below the stack pointer, and ends a child of fork()"
+        f"Linux {kernel.name} replaces a probed NOP of {size} bytes by a call, which overwrites "
+        "data below the stack pointer and ends children of fork()"
     )
 
 

@@ -46,7 +46,7 @@ _CALLS_BACK = frozenset((
     "ftw", "ftw64", "nftw", "nftw64", "scandir", "scandir64", "scandirat", "scandirat64", "glob",
     "glob64", "pthread_once", "__pthread_once", "call_once", "dl_iterate_phdr",
 ))  # fmt: skip
-PASSED = "an exception or a panic that passes a return probe of the kernel ends the program"
+PASSED = "an exception or panic that unwinds through a return probe of the kernel ends the program"
 _MOST_CODE = 1 << 12  # bytes of code that are looked at for what they call: some 20 ms
 _MOST_FUNCTIONS = 8  # to look one up can take as long
 

@@ -284,7 +284,7 @@ def inlined(program: Program, name: str, point: Point | None) -> Found:
 
 def _no_return_here(point: Point) -> CompileError:
     return reject(
-        "FC0206", "a return probe is of a whole function, not of an address in it", point.span
+        "FC0206", "a return probe covers a whole function, not one address in it", point.span
     )
 
 

@@ -190,8 +190,8 @@ def _merged(program: Program, name: str) -> CompileError | None:
         "FC0202",
         f"`{name}` is defined, and has no code in `{program.path}`",
         notes=(
-            "the compiler found that nothing needs it, or made one of it and another function of "
-            "the same code, which has the calls of both",
+            "the compiler removed it as unused, or merged it with another function of the same "
+            "code, which gets the calls of both",
         ),
         help="probe that other function, or one that calls it",
     )

@@ -104,7 +104,7 @@ RUST = Language(
     system_stack=True,
     dereferences=True,
     counting={"len": "len", "capacity": "cap"},
-    missing_function="rustc may have made one of it and another function of the same code",
+    missing_function="rustc may have merged it with another function of the same code",
     cautions=_cautions,
     unwound=True,
 )

@@ -77,7 +77,7 @@ def test_the_program_behind_two_dashes_keeps_its_options() -> None:
 
 def test_no_program_behind_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(("trace", "-x", "b", "--")) == 2
-    assert "no program stands behind --" in capsys.readouterr().err
+    assert "no program follows --" in capsys.readouterr().err
 
 
 def test_help_names_every_option(capsys: pytest.CaptureFixture[str]) -> None:

@@ -78,7 +78,7 @@ def test_what_gcc_left_no_code_of_may_be_seen_too(whole: str, tmp_path: Path) ->
     with pytest.raises(fetchc.CompileError) as refused:
         program.probe("second", kernel="6.1")
     assert refused.value.diagnostics[0].code == "FC0202"
-    assert "made one of it" in refused.value.diagnostics[0].notes[0]
+    assert "merged it with" in refused.value.diagnostics[0].notes[0]
     separate = built(tmp_path, "t.c", SOURCE, "gcc", "-O2", whole, "-fno-ipa-icf")
     assert warned(separate, "first") == []
 
@@ -108,4 +108,4 @@ def test_rustc_leaves_nothing_of_what_it_merged(level: str, tmp_path: Path) -> N
     assert "may be seen too" in warned(program, "first")[0]
     with pytest.raises(fetchc.CompileError) as refused:
         program.probe("second", kernel="6.1")
-    assert "made one of it" in " ".join(refused.value.diagnostics[0].notes)
+    assert "merged it with" in " ".join(refused.value.diagnostics[0].notes)

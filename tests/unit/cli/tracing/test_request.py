@@ -53,12 +53,12 @@ def test_single_events_are_printed_where_nothing_else_is(
         (("-f", "f", "--latency", "--since", "g"), "exclude each other"),
         (("-f", "f", "--return", "--since", "g"), "exclude each other"),
         (("-f", "f", "--by", "n"), "--by needs --histogram"),
-        (("-f", "f", "--at", "+4", "--latency"), "not with --return or --latency"),
+        (("-f", "f", "--at", "+4", "--latency"), "--at excludes --return and --latency"),
         (("-f", "f", "-f", "g", "--at", "+4"), "--at takes one function"),
-        (("n @ f", "--latency"), "--latency is of whole functions: name them with -f FUNCTION"),
+        (("n @ f", "--latency"), "--latency measures whole functions: name them with -f FUNCTION"),
         (("-f", "f", "--stack", "--summary"), "name an EXPR"),
-        (("-f", "f", "--filter", "$latency > 1"), "$latency is known with"),
-        (("-f", "f", "--histogram", "$latency"), "$latency is known with"),
+        (("-f", "f", "--filter", "$latency > 1"), "$latency needs"),
+        (("-f", "f", "--histogram", "$latency"), "$latency needs"),
     ],
 )
 def test_options_that_do_not_go_together(words: tuple[str, ...], message: str) -> None:
