@@ -189,7 +189,7 @@ def _guard(asked: _Question) -> None:
     late = asked.seconds + 2 * _AGAIN  # by then a look has ended what can be ended
     while _asked is asked:
         if _spent() - asked.begun > late * max(1.0, _mapped() / _FILE):
-            what = f"to answer this takes more than {asked.seconds:,.0f} s of processor time"
+            what = f"the answer takes more than {asked.seconds:,.0f} s of processor time"
             text = f"error[FC0905]: {asked.path}: {what}\n   = help: {HELP}\n"
             os.write(2, text.encode("utf-8", "backslashreplace"))
             os._exit(3)

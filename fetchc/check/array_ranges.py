@@ -159,7 +159,7 @@ def element_range(
     if isinstance(first, Subobject) and first.bits is not None:
         raise reject(
             "FC0304",
-            f"the elements of `{checker.spell(base.type)}` are single bits, and no range has those",
+            f"a range cannot fetch the elements of `{checker.spell(base.type)}`: single bits",
             span,
             "packed",
             help="name one of them: `e[2]`",

@@ -303,7 +303,7 @@ def _of_library(checker: Checker, base: Typed, node: tree.MethodCall) -> Typed:
 def _code(node: tree.MethodCall) -> CompileError:
     return reject(
         "FC0308",
-        f"`.{node.name}()` is code of the program, which no fetch-arg can run",
+        f"`.{node.name}()` is code of the program, which a fetch-arg cannot run",
         node.name_span,
         "a method",
         help="name the member that holds it: list them with `fetchc types`",
@@ -356,7 +356,7 @@ def _stride(checker: Checker, pointer: Typed, made: PointerType) -> int:
     if size is None:
         raise reject(
             "FC0311",
-            f"`{checker.spell(made.target)}` has no size, a pointer to it cannot be moved",
+            f"`{checker.spell(made.target)}` has no size: a pointer to it cannot move",
             pointer.span,
             f"this is `{checker.spell(pointer.type)}`",
             help="cast it to `(char *)` to count in bytes",

@@ -271,7 +271,7 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
 
 
 def _named(node: tree.Index | tree.Range) -> bool:
-    # Whether something between the brackets is no number yet.
+    # Whether something between the brackets is not a number yet.
     if isinstance(node, tree.Index):
         return not (isinstance(node.index, int) and all(isinstance(n, int) for n in node.further))
     return any(isinstance(one, tree.Expression) for one in (node.low, node.high, node.room))
@@ -357,7 +357,7 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
     if isinstance(target, VoidType):
         raise reject(
             "FC0311",
-            "nothing is known of what a `void *` leads to",
+            "nothing is known of what a `void *` points to",
             span,
             "dereferenced here",
             secondary=(label,),

@@ -165,14 +165,14 @@ def wrapped(value: int, target: Type) -> int:
 def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> CompileError:
     spelled = checker.spell(wanted)
     same = "*" + checker.site.language.pointer_cast.format(type=spelled, value="&e")
-    help = f"to read the same bytes as another type, go through the address: `{same}`"
+    help = f"to read the same bytes as another type, cast the address: `{same}`"
     has_address = not isinstance(base, Special)  # a register has none
     is_reference = checker.rules.is_reference
     if is_reference is not None:
         has_address &= not is_reference(checker.resolved(wanted))  # no bytes make an object
     return reject(
         "FC0306",
-        f"`{checker.spell(base.type)}` cannot be read as `{spelled}` without changing it",
+        f"`{checker.spell(base.type)}` cannot be cast to `{spelled}`: its value would change",
         span,
         "cast here",
         help=help if has_address else None,
@@ -302,7 +302,7 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
         tried, help = checker.program.debug_info_advice()
         return reject(
             "FC0903",
-            f"the file has no debug information, no type `{name}` is known",
+            f"the file has no debug information: it describes no type `{name}`",
             wanted.span,
             "unknown type",
             notes=tried,

@@ -165,7 +165,7 @@ def method(
     known = ", ".join(f"`.{one}()`" for one in found.known)
     raise reject(
         "FC0302",
-        f"`{found.name}::{name}()` is code that no fetch-arg can run",
+        f"`{found.name}::{name}()` is code that a fetch-arg cannot run",
         name_span,
         "not a member",
         notes=(f"available: {known}",) if known else (),

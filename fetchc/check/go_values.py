@@ -338,7 +338,7 @@ def refuse_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span
     if isinstance(checker.resolved(base.type), StringType):
         raise reject(
             "FC0308",
-            "Go decodes the text for that, and no fetch-arg can run code",
+            "Go decodes the text for that, and a fetch-arg cannot run code",
             span,
             "decoded when the program runs",
             help="fetch the text itself, or its bytes: `[]byte(s)`",

@@ -192,14 +192,14 @@ def _of_sequence(
 def _counted_off(checker: Checker, base: Typed, type_id: TypeId, span: Span) -> int:
     each = checker.size(type_id)
     if each is None:
-        help = "cast the pointer to the type it leads to: `((struct s *)p)[0]`"
+        help = "cast the pointer to the type that it points to: `((struct s *)p)[0]`"
         row = checker.resolved(type_id)
         if isinstance(row, ArrayType) and checker.size(row.element) is not None:
             # `int grid[n][m]`: how long a row is, is known when the program runs.
             help = "count from the first row: `(*e)[7]` is `e[1][2]` where rows have 5 elements"
         raise reject(
             "FC0311",
-            f"`{checker.spell(type_id)}` has no size, its elements cannot be counted off",
+            f"`{checker.spell(type_id)}` has no size, its elements cannot be indexed",
             base.span,
             f"this is `{checker.spell(base.type)}`",
             help=help,

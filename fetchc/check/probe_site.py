@@ -231,7 +231,7 @@ class SiteTypes:
         return self.program.intern(IntType(name, ByteSize(self.program.word_bytes), signed))
 
     def members_of(self, type_id: TypeId) -> tuple[Member, ...]:
-        """The members that a type itself has; none of what is no structure."""
+        """The members that a type itself has; none of what is not a structure."""
         match self.resolved(type_id):
             case (
                 StructType(members=members)

@@ -58,7 +58,7 @@ def register(checker: Checker, name: str, span: Span) -> Typed:
             "FC0402",
             f"`%{name}` cannot be fetched: {machine.refused[name]}",
             span,
-            "no probe can read it",
+            "a probe cannot read it",
         )
     help = None
     if name in machine.aliases:
@@ -336,7 +336,7 @@ def _numbered(machine: Architecture, read: StaticArgument, value: Sum) -> Place:
         return _register(machine, read, f"r{value.number}")
     digits = value.symbol.removeprefix("i")
     if digits == value.symbol or (digits and not digits.isdecimal()):
-        raise ValueError(f"`{value.symbol}` is no number")
+        raise ValueError(f"`{value.symbol}` is not a number")
     return _constant(read, Sum("", int(digits or 0) + value.number))
 
 
@@ -391,7 +391,7 @@ def _memory(checker: Checker, base: str, offset: Sum) -> Place:
         return Absent("vector register", f"its address is in `%{base}`: {machine.refused[base]}")
     number = _number(machine, known)
     if bits != 8 * machine.word_bytes:
-        raise ValueError(f"`{base}` is no whole register")
+        raise ValueError(f"`{base}` is not a whole register")
     if not -WIDEST_OFFSET <= offset.number < WIDEST_OFFSET:
         raise ValueError(f"{offset.number} does not fit an offset")
     return InMemory(number, ByteOffset(offset.number))

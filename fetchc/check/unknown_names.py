@@ -36,7 +36,7 @@ __all__ = ["refuse_member", "refuse_name", "refuse_no_structure"]
 def refuse_no_structure(
     checker: Checker, base: Typed, holder: Typed, name: str, span: Span
 ) -> CompileError:
-    """The refusal of a member of what is no structure; ``holder`` is what ``base`` leads to."""
+    """The refusal of a member of what is not a structure; ``holder`` is what ``base`` leads to."""
     made = checker.resolved(holder.type)
     spelled = checker.spell(holder.type)
     label = Label(base.span, f"this is `{checker.spell(base.type)}`")

@@ -205,5 +205,5 @@ def _refused(checker: Checker, span: Span, why: str) -> CompileError:
         f"convention, and {why}",
         span,
         "not known where it is",
-        help="probe the caller where it has stored the result, by its line",
+        help="probe the caller after it stored the result, by its line",
     )

@@ -105,7 +105,7 @@ def _in_image(options: Options) -> Callable[[str], list[MappedPlace]]:
         environment=options.environment or DEFAULT,
     )
     if not isinstance(program, DotnetProgram):
-        what = "it is no image of .NET, and maps of .NET say nothing of it"
+        what = "it is not an image of .NET, so maps of .NET do not describe it"
         raise DebugInfoError("FC0902", options.binary, what)
     methods = MappedMethods(program)
     return lambda text: in_image(program, methods, text)

@@ -139,7 +139,7 @@ class GoTypes:
             self.structs[name] = [Field(*field) for field in fields]
 
     def under(self, made: str) -> str:
-        """The type behind a name that is no number's and no structure's."""
+        """The type behind a name that is not a number's and no structure's."""
         return NAMED.get(made, made)
 
     def members(self, name: str) -> list[tuple[str, str]]:

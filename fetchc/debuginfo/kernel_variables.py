@@ -86,12 +86,12 @@ def symbol_place(elf: Elf, name: str, address: Address, found: tuple[Address, ..
     """
     section = elf.section_range(PER_CPU)
     if section is not None and section[0] <= address < section[1]:
-        why = "each processor has a copy of its own, and no fetch-arg can add where"
+        why = "each processor has its own copy, at an offset that a fetch-arg cannot add"
         return Absent("thread-local", why)
     if found == (address,):
         return AtSymbol(name, known=False)
     if not found:
-        why = "the kernel is at another address after each boot, and it has no symbol"
+        why = "the kernel's address changes at each boot, and it has no symbol"
         return Absent("no location", why)
     return of_several(len(found))
 

@@ -242,4 +242,4 @@ def too_costly(path: str, refused: BaseException) -> DebugInfoError:
     from fetchc.ceilings import HELP
 
     what = "more memory than there is" if isinstance(refused, MemoryError) else str(refused)
-    return DebugInfoError("FC0905", path, f"to answer this takes {what}", help=HELP)
+    return DebugInfoError("FC0905", path, f"the answer takes {what}", help=HELP)

@@ -502,7 +502,7 @@ def _register(here: str, machine: str) -> str | None:
     for key in tables_under("arch"):
         other = key.rpartition("/")[2]
         if other != machine and name in architecture(other).named:
-            return f"it is one of {other}: `--arch {other}` goes by its registers"
+            return f"it is one of {other}: `--arch {other}` selects its registers"
     return None
 
 

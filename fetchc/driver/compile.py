@@ -129,7 +129,7 @@ def accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
     if problems:
         raise CompileError(
             tuple(
-                p.replaced(primary=p.primary or Label(span, "the kernel would not accept it"))
+                p.replaced(primary=p.primary or Label(span, "the kernel rejects it"))
                 for p in problems
             )
         )

@@ -212,7 +212,7 @@ class _Reading:
             return
         active = kernel_number(digits, sign=False)
         if active is None or active == 0:
-            self.reject("FC0101", f"`{digits}` is no number of calls", span, "not a number")
+            self.reject("FC0101", f"`{digits}` is not a number of calls", span, "not a number")
         else:
             self.active = active, span
 
@@ -229,7 +229,7 @@ class _Reading:
             note = "an offset is `+N`, in bytes" if offset else "the probe is at the entry"
             self.reject("FC0206", what, self.word.span, "not a place", note)
         elif not _SYMBOL.match(name):
-            self.reject("FC0206", f"`{name}` is no symbol", self.word.span, "not a symbol")
+            self.reject("FC0206", f"`{name}` is not a symbol", self.word.span, "not a symbol")
         else:
             self.unknown.append(f"whether `{name}` is a function that can be probed")
             return number
@@ -313,7 +313,7 @@ def _tracepoint(reading: _Reading) -> str:
     good = _TRACEPOINT.match(name)
     if good is not None and good.end() < len(name):
         at = reading.word.span.start + good.end()
-        what = f"`{name}` is no tracepoint"
+        what = f"`{name}` is not a tracepoint"
         note = "it is written without its group"
         reading.reject("FC0206", what, Span(at, at + 1), "not in a name", note)
     reading.unknown.append(f"whether there is a tracepoint `{name}`")
@@ -324,7 +324,7 @@ def _event(reading: _Reading) -> str:
     reading.number("")
     reading.used.append(Depends("event_probe", "event probes", reading.letter.span))
     if not _EVENT.match(reading.word.text):
-        what = f"`{reading.word.text}` is no event"
+        what = f"`{reading.word.text}` is not an event"
         reading.reject("FC0206", what, reading.word.span, "not an event", "write `GROUP.EVENT`")
     reading.unknown.append(f"whether there is an event `{reading.word.text}`")
     words = [piece.text for piece in reading.arguments]

@@ -116,7 +116,7 @@ def behind(checker: Checker, pointer: Spot, offset: int, size: int, bits: Bits |
     target = made.target
     whole = checker.size(target)
     if not whole or isinstance(checker.resolved(target), VoidType):
-        return Spot("", None, f"`{pointer.text}` is a `{spelled}`: what it leads to has no size")
+        return Spot("", None, f"`{pointer.text}` is a `{spelled}`: what it points to has no size")
     index, within = divmod(offset, whole)
     if offset > 0 and (tail := _tail(checker, target)) is not None and offset >= tail.offset:
         index, within = 0, offset

@@ -89,7 +89,7 @@ def kernel_site(program: Program, name: str, point: Point | None, returns: bool)
     else:
         function = _tracepoint(program, what) if means == "tprobe" else _event(program, what)
         if returns:
-            raise reject("FC0206", f"`{name}` is no function, and has no return")
+            raise reject("FC0206", f"`{name}` is not a function: it has no return")
     site = Site(
         program, architecture(program.architecture), language(function.language), function,
         Address(function.address), not returns, returns, means=means,

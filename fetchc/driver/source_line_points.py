@@ -53,7 +53,7 @@ def code_map(program: Program, span: Span | None) -> CodeMap:
         notes, help = program.debug_info_advice()
         raise reject(
             "FC0206",
-            f"nothing is known of the source lines of `{program.path}`",
+            f"nothing describes the source lines of `{program.path}`",
             span,
             "cannot be found",
             notes=notes,
@@ -100,7 +100,7 @@ def of_function(program: Program, function: Function, point: Point) -> Places:
     if found is None:
         raise reject(
             "FC0206",
-            f"nothing is known of the source lines of `{function.name}`",
+            f"nothing describes the source lines of `{function.name}`",
             point.span,
             "cannot be found",
         )

@@ -238,7 +238,7 @@ def _type_of(program: Program, text: str) -> str:
         if not dot:
             raise reject(
                 "FC0204",
-                f"no type of the file begins `{text}`",
+                f"no type of the file begins with `{text}`",
                 Span(0, len(text)),
                 "unknown type",
                 help=f"list the types that are: `fetchc types '{glob}'`",
@@ -272,7 +272,7 @@ def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offs
                 span,
                 "not in the same object",
                 notes=(f"`{before}` is a `{checker.spell(outer.type)}`",),
-                help="ask for the offset in the type that the pointer leads to",
+                help="ask for the offset in the type that the pointer points to",
             )
     return (_row(checker, text, reached),)
 

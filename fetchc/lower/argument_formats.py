@@ -147,7 +147,7 @@ def _turned(checker: Checker, node: Typed, format: Format) -> CompileError:
 def _number(checker: Checker, node: Typed, format: Format) -> Lowered:
     made = plain(checker, node.type)
     if made is None:
-        raise _unfit(checker, node, format, "it is no number")
+        raise _unfit(checker, node, format, "it is not a number")
     if bit_field_of(node) is not None:
         raise _unfit(checker, node, format, "it is a bit field: the kernel takes no other type")
     bits = 8 * made.size if format.base == "hex" else _bits(format.base)

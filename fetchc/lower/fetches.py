@@ -381,7 +381,7 @@ def _register_name(site: Site, register: DwarfRegister, span: Span, variable: st
         "FC0512",
         f"the value is in DWARF register {register}, which the kernel does not save for a probe",
         span,
-        "no probe can read it",
+        "a probe cannot read it",
     )
 
 

@@ -150,7 +150,7 @@ def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> Compi
         "FC0402",
         f"the value is in {site.architecture.shown(register)}",
         span,
-        "no probe can read it",
+        "a probe cannot read it",
         notes=tuple(notes),
         help=help,
     )

@@ -209,7 +209,7 @@ class Member(Record):
 class Index(Record):
     """``base[index]``; ``index_span`` is the text between the brackets.
 
-    ``further`` are the other indices of ``base[1, 2]``. What is no number here may be the name of
+    ``further`` are the other indices of ``base[1, 2]``. What is no number may be the name of
     a constant, or the argument of a generic type (``sizeof(List[int])``).
     """
 

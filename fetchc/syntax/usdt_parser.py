@@ -200,7 +200,7 @@ def _number(text: str) -> int:
     try:
         value = int(text, 16 if text[:2] in ("0x", "0X") else 10)
     except ValueError:
-        raise ValueError(f"`{text}` is no number") from None
+        raise ValueError(f"`{text}` is not a number") from None
     if value >= 1 << 64:
         raise ValueError(f"`{text}` has more than 64 bits")
     return value

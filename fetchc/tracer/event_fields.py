@@ -184,7 +184,7 @@ class Fields:
         del self._blocks[blocks:]
 
     def add(self, fetch: Fetch) -> str:
-        """The field of ``fetch``. Raises CompileError where the kernel would not accept it."""
+        """The field of ``fetch``. Raises CompileError where the kernel rejects it."""
         fitting = for_kernel(fetch, self._kernel)
         made = self._made.get(fitting)
         if made is None:

@@ -525,7 +525,7 @@ def _plain(value: Value) -> Value:
 
 
 def _unnumbered(name: SymbolName) -> float:
-    # Infinities and what is no number have their names, as functions have: their addresses
+    # Infinities and what is not a number have their names, as functions have: their addresses
     # are compared with nil alone.
     try:
         return float(name)

@@ -103,13 +103,13 @@ def test_the_last_line_of_defence_is_a_refusal(tmp_path: Path) -> None:
     ):
         found = measured(listing, **{name: value})
         assert (found.status, found.err.splitlines()[0]) == (
-            3, f"error[FC0905]: {path}: to answer this takes {said}",
+            3, f"error[FC0905]: {path}: the answer takes {said}",
         )  # fmt: skip
         assert found.seconds < 10
     asked = ("compile", "k", "-x", str(path), "-f", "visit", "--format", "json")
     found = measured(asked, FETCHC_MAX_MEMORY="200M")
     assert found.status == 3
-    assert "to answer this takes more than 200 MB of memory" in found.out, found
+    assert "the answer takes more than 200 MB of memory" in found.out, found
     assert found.out.lstrip().startswith("{")
 
 
@@ -125,7 +125,7 @@ def test_the_child_that_reads_for_a_trace_is_bounded_too(tmp_path: Path) -> None
     ):
         found = measured(asked, **{name: value})
         assert (found.status, found.err.splitlines()[0]) == (
-            3, f"error[FC0905]: {path}: to answer this takes {said}",
+            3, f"error[FC0905]: {path}: the answer takes {said}",
         )  # fmt: skip
 
 
@@ -136,7 +136,7 @@ def test_a_name_that_doubles_ends_with_the_question(tmp_path: Path) -> None:
     asked = ("functions", "x*", "-x", str(path))
     found = measured(asked, FETCHC_MAX_SECONDS="2", FETCHC_MAX_MEMORY="300M")
     assert found.status == 3, found
-    assert found.err.startswith(f"error[FC0905]: {path}: to answer this takes more than"), found
+    assert found.err.startswith(f"error[FC0905]: {path}: the answer takes more than"), found
     assert found.megabytes < 700
     assert found.seconds < 10
 
@@ -165,7 +165,7 @@ def test_memory_that_is_not_there_is_a_refusal(monkeypatch: pytest.MonkeyPatch) 
     question = {"binary": "program", "function": "visit", "expressions": ["k"]}
     (answer,) = fetchc.bulk([question])
     assert [each["code"] for each in answer["diagnostics"]] == ["FC0905"]
-    assert answer["diagnostics"][0]["message"].startswith("program: to answer this takes more")
+    assert answer["diagnostics"][0]["message"].startswith("program: the answer takes more")
 
 
 @pytest.mark.parametrize(

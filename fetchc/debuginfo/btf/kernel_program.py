@@ -181,7 +181,7 @@ class BtfProgram(WithoutDwarf):
 
             return place_of_symbol(variable.name, self.running)
         if variable.kind == "global":
-            why = "each processor has a copy of its own, and no fetch-arg can add where"
+            why = "each processor has its own copy, at an offset that a fetch-arg cannot add"
             return Absent("thread-local", why)
         return Absent("no location", "the kernel's BTF says nothing of places")
 

@@ -498,7 +498,7 @@ def _entry_value(run: Run, operation: Operation) -> None:
         held = OnEntry(DwarfRegister(block[0] - DW_OP_reg0))
         run.push(Start(Indirect(held, ByteOffset(0))))
     else:
-        run.push(Unknown("what an expression was worth on entry"))
+        run.push(Unknown("the value of an expression at entry"))
 
 
 def _opaque(run: Run, operation: Operation) -> None:
@@ -748,7 +748,7 @@ def _describe(run: Run, result: Callable[[Run], Place]) -> Place:
     if pending:
         raise run.cursor.error("the last piece of the expression has no size")
     if not whole_bytes:
-        return Absent("in pieces", "it is split into pieces that are not whole bytes")
+        return Absent("in pieces", "its pieces are not whole bytes")
     return Pieces(tuple(pieces))
 
 

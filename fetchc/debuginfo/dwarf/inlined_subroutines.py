@@ -163,7 +163,7 @@ def _instances(
         yield from known[linkage]
     if known.get(linkage) or not (has_namespaces(abstract.unit) or abstract.has(DW_AT_inline)):
         return
-    # Constructors: the declaration's linkage name (C4) is no symbol, those of its copies are.
+    # Constructors: the declaration's linkage name (C4) is not a symbol, those of its copies are.
     for die in _copies(info, abstract):
         if info.ranges(die):
             yield die

@@ -617,7 +617,7 @@ def foreign_bit_field(types: TypeTable, die: Die, bits: BitField) -> tuple[TypeI
     """A bit field whose base type ``die`` has the other byte order: its type, and its bits.
 
     gcc (12) counts such bits from the other end of each byte, whatever the machine. Within one
-    byte they are turned around; what has bits in several is no number that is read.
+    byte they are turned around; what has bits in several is not a number that is read.
     """
     last = bits.offset + bits.width - 1
     if bits.offset // 8 != last // 8:

@@ -153,7 +153,7 @@ def _other_checksum(found: Image, expected: int) -> str:
     import zlib
 
     if len(found.map) > _CRC_MOST:
-        return f"it has more than {_CRC_MOST >> 30} GiB, and is told by its checksum alone"
+        return f"it has more than {_CRC_MOST >> 30} GiB, and only its checksum could identify it"
     crc = 0
     for start in range(0, len(found.map), _CRC_CHUNK):
         crc = zlib.crc32(found.map[start : start + _CRC_CHUNK], crc)

@@ -93,7 +93,7 @@ class Limits(Record):
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Limits:
-        """As the variables say; what is no number above 0 counts as not set."""
+        """As the variables say; what is not a number above 0 counts as not set."""
         return cls(
             float(_number(environment, "DEBUGINFOD_TIMEOUT") or 90),
             float(_number(environment, "DEBUGINFOD_MAXTIME")),

@@ -73,7 +73,7 @@ def test_bytes_of_a_name_that_is_no_text_pass() -> None:
         (b"\xff", "not UTF-8 at byte 1"),
         (b"\xef\xbb\xbf{}", "not JSON: "),
         (b'{"id": 1, "id": 2}', "not JSON: a key is there twice"),
-        (b'{"id": NaN}', "not JSON: NaN is no number"),
+        (b'{"id": NaN}', "not JSON: NaN is not a number"),
         (b'{"id": ' + b"9" * 5000 + b"}", "not JSON: "),
         (b"[" * 500_000, "nested too deeply"),
     ],

@@ -30,7 +30,7 @@ def library() -> fetchc.Program:
         (TEXT, "(bool)value", "a `string` is no `bool` in a box", "`(long)e` is the address"),
         (OTHER, "(My.Own)value", "no type `My.Own`", "--reference DIR"),
         (OTHER, "value.Name", "`object` has no members", "`((Class)e).Name`"),
-        (UNITS, "(string)ptr", "`char*` cannot be read as `string`", None),
+        (UNITS, "(string)ptr", "`char*` cannot be cast to `string`", None),
         (
             VERSION,
             "this.MajorRevision",

@@ -38,9 +38,9 @@ def test_the_halves_of_a_complex_number_have_a_type_of_their_own(bits: int, half
 @pytest.mark.parametrize(
     ("text", "code", "message"),
     [
-        ("[]rune(s)", "FC0308", "Go decodes the text for that, and no fetch-arg can run code"),
+        ("[]rune(s)", "FC0308", "Go decodes the text for that, and a fetch-arg cannot run code"),
         ("cap([]byte(s))", "FC0309", "`[]uint8` has no `cap`"),
-        ("[]uint16(s)", "FC0306", "`string` cannot be read as `[]uint16` without changing it"),
+        ("[]uint16(s)", "FC0306", "`string` cannot be cast to `[]uint16`: its value would change"),
         ("s[0:1:2]", "FC0303", "a string has no capacity to cut"),
         ("buf[0:2:1]", "FC0303", "the range ends past its capacity"),
         ("buf[0:1:2][:3]", "FC0303", "the range ends past its capacity"),

@@ -116,7 +116,7 @@ def test_places(tmp_path: Path, machine: str, argument: str, body: str) -> None:
         ("aarch64", "8@[x2, #:lo12:.LANCHOR1]", "FC0406", "part of a symbol's"),
         ("riscv64", "-4@%lo(limit)(a5)", "FC0406", "part of a symbol's"),
         ("i386", "8f@%eax", "FC0404", "one half"),
-        ("ppc64le", "8@limit", "FC0904", "no number"),
+        ("ppc64le", "8@limit", "FC0904", "not a number"),
         ("ppc64le", "-4@3,9", "FC0406", "two registers"),
     ],
 )

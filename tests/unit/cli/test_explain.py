@@ -46,7 +46,7 @@ def test_data(capsys: pytest.CaptureFixture[str]) -> None:
     (fetch,) = found["fetches"]
     assert fetch["fetcharg"] == "+4(+264(%di)):s32"
     assert [hop["expression"] for hop in fetch["hops"]] == ["r", "r->raw", None]
-    assert fetch["unknown"] == "`r->raw` is a `void *`: what it leads to has no size"
+    assert fetch["unknown"] == "`r->raw` is a `void *`: what it points to has no size"
     assert fetch["decode"] is None
     status, out, _ = run(capsys, "r->tiny", "-x", C, "-f", "visit", "--format=json")
     assert json.loads(out)["fetches"][0]["decode"]["kind"] == "enum"

@@ -231,7 +231,7 @@ def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
         (
             "a3 02 75 08 9f",
             "computed",
-            "it is what an expression was worth on entry and not stored in memory",
+            "it is the value of an expression at entry and not stored in memory",
         ),
         (
             "75 00 70 00 22",

@@ -68,7 +68,7 @@ def test_only_the_expression_knows_of_casts() -> None:
     probe = fetchc.open(str(fixture(C))).probe("visit")
     (road,) = probe.explain("+4(+264(%di)):s32").roads
     assert road.hops[-1].expression is None
-    assert road.unknown == "`r->raw` is a `void *`: what it leads to has no size"
+    assert road.unknown == "`r->raw` is a `void *`: what it points to has no size"
 
 
 @pytest.mark.parametrize(

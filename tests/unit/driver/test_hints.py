@@ -65,7 +65,7 @@ def test_what_is_advised_is_accepted(wrong: str, help: str, right: str) -> None:
 
 def test_registers_of_another_machine() -> None:
     assert helps("p do_sys_open dfd=%x0") == {
-        "it is one of aarch64: `--arch aarch64` goes by its registers"
+        "it is one of aarch64: `--arch aarch64` selects its registers"
     }
     assert checked("p do_sys_open dfd=%x0", "aarch64").problems == ()
     assert helps("p do_sys_open dfd=%nothing") == {None}
