@@ -297,21 +297,27 @@ class _Collecting:
             self._hits(probe, self._request.shown)
 
     def _where_stored(self, entry: Probe, name: str | None) -> Probe:
-        # Behind the prologue, if only there all that is asked for can be had.
-        texts = (*self._request.shown, *self._request.further)
+        # Behind the prologue, if there more of what is asked for can be had.
+        refused = self._refusals(entry)
+        if not refused:
+            return entry
         try:
-            for text in texts:
-                entry.asked(text)
-        except CompileError as refused:
+            body = self._program.probe(name, "body")
+        except CompileError:
+            return entry  # which is refused in its own words
+        if len(self._refusals(body)) >= len(refused):
+            return entry
+        self.told.append(("", _moved(body, refused[0])))
+        return body
+
+    def _refusals(self, probe: Probe) -> list[CompileError]:
+        refused = []
+        for text in (*self._request.shown, *self._request.further):
             try:
-                body = self._program.probe(name, "body")
-                for text in texts:
-                    body.asked(text)
-            except CompileError:
-                return entry  # which is refused in its own words
-            self.told.append(("", _moved(body, refused)))
-            return body
-        return entry
+                probe.asked(text)
+            except CompileError as refusal:
+                refused.append(refusal)
+        return refused
 
     def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
         try:
