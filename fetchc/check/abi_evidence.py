@@ -25,12 +25,12 @@ from fetchc.program.entities import (
     PointerTo,
 )
 from fetchc.program.types import StructType
-from fetchc.quantities import DwarfRegister
+from fetchc.quantities import ByteOffset, DwarfRegister
 from fetchc.target.machines import WordRules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fetchc.check.probe_site import Site
     from fetchc.program.entities import Extent, Function, Variable
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "follows_convention",
+    "frame_accesses",
     "passed_place",
     "refuse_other_convention",
     "require_returned",
@@ -104,7 +105,6 @@ def _if_touched(
     # nothing of it, the caller need not fill the slot: LLVM's inference of `readnone` for the
     # argument (FunctionAttrs.cpp) makes the stores dead. So its code has to name the slot.
     # Done where targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
-    from fetchc.code.disassembly import stack_accesses
     from fetchc.target.machines import call_rules
 
     program, machine = site.program, site.architecture
@@ -113,21 +113,32 @@ def _if_touched(
         known = any(_is_passed(one.place) for one in extents)
         return place if known else _MAY_NOT_BE_PASSED
     low = place.offset - machine.entry_stack_bytes
-    numbers = {name: number for number, name in machine.registers.items()}
-    code = program.code(function.address, min(function.size or 0, _MOST_CODE))
     try:
-        for at, name, distance in stack_accesses(code, function.address, program.architecture):
-            frame = program.evidence.frame_address(function, at)
-            if not isinstance(frame, InMemory) or numbers.get(name) != frame.register:
-                continue
-            if low <= distance - frame.offset < low + size:
-                return place
+        if any(low <= from_cfa < low + size for _, from_cfa in frame_accesses(site, function)):
+            return place
     except CompileError:
         return Absent(
             "no location",
             "whether the function uses it only a disassembler tells: install capstone",
         )
     return _MAY_NOT_BE_PASSED
+
+
+def frame_accesses(site: Site, function: Function) -> Iterator[tuple[InMemory, int]]:
+    """What the function's code names by its frame's register, with its distance from the CFA.
+
+    Raises CompileError where nobody can tell.
+    """
+    from fetchc.code.disassembly import stack_accesses
+
+    program = site.program
+    numbers = {name: number for number, name in site.architecture.registers.items()}
+    code = program.code(function.address, min(function.size or 0, _MOST_CODE))
+    for at, name, distance in stack_accesses(code, function.address, program.architecture):
+        frame = program.evidence.frame_address(function, at)
+        if isinstance(frame, InMemory) and numbers.get(name) == frame.register:
+            named = InMemory(frame.register, ByteOffset(distance))
+            yield named, distance - frame.offset
 
 
 _MOST_CODE = 1 << 16

@@ -134,6 +134,11 @@ def _words(site: Site, place: Place) -> str:
 def body_place(site: Site, function: Function, variable: Variable) -> Place:
     """The place of a local or a parameter at a site within the function; Absent where too early."""
     place = _described_place(site, function, variable)
+    if variable.kind == "parameter" and not site.language.promises_convention:
+        from fetchc.check.unspecified_abi import LOST_ADDRESS, is_address
+
+        if is_address(site, function, variable, place):
+            return LOST_ADDRESS
     if site.language.convention_first:
         from fetchc.check.go_variables import arrange_pieces
 

@@ -8,11 +8,21 @@ instruction that is what the caller passed. What it says of the frame is of late
 from __future__ import annotations
 
 from fetchc.check.locations import described_entry_place
+from fetchc.check.probe_site import SiteTypes
 from fetchc.check.typed_tree import Located, Special
-from fetchc.diag.diagnostic import reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.compiler import compiler_of
-from fetchc.program.entities import Absent, Function, InMemory, InRegister, Piece, Pieces
+from fetchc.program.entities import (
+    Absent,
+    FrameRelative,
+    Function,
+    InMemory,
+    InRegister,
+    Piece,
+    Pieces,
+)
 from fetchc.program.types import (
+    ArrayType,
     BoolType,
     CharType,
     EnumType,
@@ -33,12 +43,18 @@ if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.probe_site import Site
     from fetchc.check.typed_tree import Typed
-    from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Place, Variable
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["argument_registers", "entry_place", "registers_of_place", "result_value"]
+__all__ = [
+    "LOST_ADDRESS",
+    "argument_registers",
+    "entry_place",
+    "is_address",
+    "registers_of_place",
+    "result_value",
+]
 
 
 def entry_place(site: Site, function: Function, variable: Variable) -> Place:
@@ -48,14 +64,71 @@ def entry_place(site: Site, function: Function, variable: Variable) -> Place:
     if isinstance(stated, InMemory) and stated.register in passed:
         return stated  # passed by the address of a copy
     found = described_entry_place(site, function, variable)
+    by_address = _is_passed_by_address(site, variable)
     if found is not None and registers_of_place(found) <= passed:
-        return found
+        return LOST_ADDRESS if by_address and isinstance(found, InMemory) else found
+    if isinstance(stated, InMemory) and not by_address:
+        slot = _callers_slot(site, function, stated)
+        if slot is not None:
+            return slot
     name = site.language.name
     return Absent(
         "no location",
         f"{name} promises no calling convention, and the debug information does not say where "
         "it is before the first statement (`--at body`)",
     )
+
+
+LOST_ADDRESS = Absent(
+    "no location",
+    "its address is on the stack, and the debug information says that it is there itself",
+)
+
+
+def is_address(site: Site, function: Function, variable: Variable, place: Place) -> bool:
+    """Whether the parameter's address is where the debug information has the parameter.
+
+    rustc passes the address of what is longer than two words. Of one that comes on the stack
+    LLVM's debug information for optimized code leaves the dereference out (rustc 1.63 and 1.95).
+    A structure of an ``extern "C"`` function is there itself; nothing tells the two apart.
+    """
+    if not _is_passed_by_address(site, variable):
+        return False
+    match place:
+        case FrameRelative(offset=offset):
+            return offset >= 0
+        case InMemory(register=register, offset=offset):
+            frame = site.program.evidence.frame_address(function, site.address)
+            if isinstance(frame, InMemory) and frame.register == register:
+                return offset >= frame.offset
+            return register == site.architecture.stack_pointer
+        case _:
+            return False
+
+
+def _is_passed_by_address(site: Site, variable: Variable) -> bool:
+    types = SiteTypes(site)
+    made = types.resolved(variable.type)
+    return isinstance(made, StructType | ArrayType) and not _is_scalar(types, variable.type, 0)
+
+
+def _callers_slot(site: Site, function: Function, stated: InMemory) -> InMemory | None:
+    # LLVM describes what comes on the stack by the place that it has once the frame is built, for
+    # the first instructions, too. Where that is, the code shows that reads it by the same name.
+    from fetchc.check.abi_evidence import frame_accesses
+    from fetchc.target.machines import call_rules
+
+    machine = site.architecture
+    if call_rules(site.program.architecture) is None:
+        return None
+    try:
+        found = {from_cfa for named, from_cfa in frame_accesses(site, function) if named == stated}
+    except CompileError:
+        return None
+    if len(found) != 1 or min(found) < 0:
+        return None
+    offset = ByteOffset(found.pop() + machine.entry_stack_bytes)
+    return InMemory(machine.stack_pointer, offset)
 
 
 def registers_of_place(place: Place) -> set[DwarfRegister]:
@@ -148,7 +221,7 @@ def _register(checker: Checker, name: str) -> DwarfRegister:
     return next(DwarfRegister(number) for number, one in known if one == name)
 
 
-def _is_scalar(checker: Checker, type_id: TypeId, depth: int) -> bool:
+def _is_scalar(checker: SiteTypes, type_id: TypeId, depth: int) -> bool:
     """Whether rustc has a value of the type as one integer or pointer."""
     made = checker.resolved(type_id)
     size = checker.size(type_id)
@@ -172,7 +245,7 @@ def _is_scalar(checker: Checker, type_id: TypeId, depth: int) -> bool:
             return False
 
 
-def _is_scalar_enum(checker: Checker, made: StructType, size: int, depth: int) -> bool:
+def _is_scalar_enum(checker: SiteTypes, made: StructType, size: int, depth: int) -> bool:
     # A niche of the one field that there is, or a tag and nothing else.
     tags = [checker.size(one.type) for one in made.members]
     if tags not in ([size], []):

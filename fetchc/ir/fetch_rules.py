@@ -371,7 +371,7 @@ def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
 def _range(what: str, value: int, low: int, high: int) -> list[Diagnostic]:
     if low <= value <= high:
         return []
-    note = f"it keeps {low} to {high}and may silently cut off the rest"
+    note = f"it keeps {low} to {high} and may silently cut off the rest"
     return [Diagnostic("FC0511", f"{what} {value} is out of the kernel's range", notes=(note,))]
 
 
