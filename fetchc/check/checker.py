@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.check import members, scope
 from fetchc.check.probe_site import SiteTypes
 from fetchc.check.typed_tree import Address, Conditional, Constant, Pointee
-from fetchc.diag.diagnostic import Label, reject
+from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.program.types import (
     ChannelType,
     FunctionType,
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fetchc.check.type_rules import TypeRules
     from fetchc.check.typed_tree import Assumption, Typed
     from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.program.entities import Variable
     from fetchc.program.types import Type
     from fetchc.source import Span
 
@@ -202,12 +203,41 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
     this = scope.receiver(checker)
     if this is None:
         return None
-    holder = members.follow_pointer(checker, scope.variable_object(checker, this, span), span)
+    try:
+        pointer = scope.variable_object(checker, this, span)
+    except CompileError:
+        found = _without_receiver(checker, this, name, span)
+        if found is None and _is_of_object(checker, this, name, span):
+            raise
+        return found
+    holder = members.follow_pointer(checker, pointer, span)
     path = members.find(checker, holder.type, name, span)
     if path is None:
         implicit = checker.rules.implicit_member
         return None if implicit is None else implicit(checker, this, holder, name, span)
     return members.follow_path(checker, holder, path, span)
+
+
+def _without_receiver(checker: Checker, this: Variable, name: str, span: Span) -> Typed | None:
+    # What all objects of the class share, where the object itself cannot be fetched.
+    made, static_member = _class_of(checker, this), checker.rules.static_member
+    if made is None or not made.name or static_member is None:
+        return None
+    return static_member(checker, f"{made.name}::{name}", span)
+
+
+def _is_of_object(checker: Checker, this: Variable, name: str, span: Span) -> bool:
+    # Whether the name may be a member of the object, or of what a lambda captured.
+    made, may_be_member = checker.resolved(this.type), checker.rules.may_be_member
+    if not isinstance(made, PointerType) or this.name != "this" or may_be_member is None:
+        return True
+    return may_be_member(checker, checker.bare(made.target), name, span)
+
+
+def _class_of(checker: Checker, this: Variable) -> StructType | None:
+    pointer = checker.resolved(this.type)
+    made = checker.resolved(pointer.target) if isinstance(pointer, PointerType) else None
+    return made if isinstance(made, StructType) else None
 
 
 def _property(checker: Checker, name: str, span: Span) -> Typed | None:

@@ -35,6 +35,7 @@ __all__ = [
     "bases",
     "captured_variable",
     "class_member",
+    "may_be_member",
     "move_along_inheritance",
     "pointer_to_virtual_base",
     "static_member",
@@ -59,7 +60,7 @@ def class_member(
         return None
     else:
         found = _shared(checker, holder.type, name, span)
-    if found is None and any(_is_virtual(checker, path) for path in bases(checker, holder.type)):
+    if found is None and _has_virtual_bases(checker, holder.type):
         found = virtual_base_member(checker, holder, plain, span, wanted)
     return found
 
@@ -73,6 +74,13 @@ def static_member(checker: Checker, name: str, span: Span) -> Typed | None:
         found = _shared(checker, type_id, plain, span)
         if found is not None:
             return found
+    # `Mode::On` in a class that has the enumeration `Mode` of a base.
+    outer, _, inner = wanted.rpartition("::")
+    for type_id in checker.program.types_named(outer, checker.site.scope) if outer else ():
+        for depth, one, _ in _classes(checker, type_id):
+            found = scope.enumerator(checker, f"{one}::{inner}::{plain}", span) if depth else None
+            if found is not None:
+                return found
     return None
 
 
@@ -143,6 +151,8 @@ def _of_base(
         way = members.find(checker, inner.type, plain, name_span)
         if way is None:
             shared = _shared(checker, inner.type, plain, span)
+            if shared is None and _has_virtual_bases(checker, inner.type):
+                shared = virtual_base_member(checker, inner, plain, span, "")
             if shared is not None:
                 return shared
             continue
@@ -158,6 +168,27 @@ def _of_base(
             )
         return members.follow_path(checker, inner, way, span)
     return None
+
+
+def may_be_member(checker: Checker, type_id: TypeId, name: str, span: Span) -> bool:
+    """Whether objects of the class may have a member ``name``, or ``Base::member``."""
+    wanted, colons, plain = name.rpartition("::")
+    if colons and not wanted:
+        return False
+    if _has_virtual_bases(checker, type_id):
+        return True
+    if not wanted:
+        return members.find(checker, type_id, name, span) is not None
+    classes = [type_id, *[path[-1].type for path in bases(checker, type_id)]]
+    return any(
+        _answers(checker, one, wanted) and members.find(checker, one, plain, span) is not None
+        for one in classes
+    )
+
+
+def _has_virtual_bases(checker: Checker, type_id: TypeId) -> bool:
+    # Their places only objects know.
+    return any(_is_virtual(checker, path) for path in bases(checker, type_id))
 
 
 def _is_virtual(checker: Checker, path: tuple[Member, ...]) -> bool:

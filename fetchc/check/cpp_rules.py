@@ -33,6 +33,12 @@ def _static_member(checker: Checker, name: str, span: Span) -> Typed | None:
     return static_member(checker, name, span)
 
 
+def _may_be_member(checker: Checker, type_id: TypeId, name: str, span: Span) -> bool:
+    from fetchc.check.cpp_classes import may_be_member
+
+    return may_be_member(checker, type_id, name, span)
+
+
 def _class_member(
     checker: Checker, base: Typed, name: str, span: Span, name_span: Span
 ) -> Typed | None:
@@ -141,6 +147,7 @@ def _reader_value(checker: Checker, node: Typed) -> Typed:
 CPP = TypeRules(
     implicit_member=_implicit_member,
     static_member=_static_member,
+    may_be_member=_may_be_member,
     class_member=_class_member,
     target_member=_target_member,
     elements=_elements,

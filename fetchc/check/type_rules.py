@@ -36,7 +36,8 @@ class TypeRules(Record):
 
     Names. ``implicit_member(checker, receiver, holder, name, span)`` is what a bare name means in
     a method whose object ``holder`` has no such member. ``static_member(checker, name, span)`` is
-    ``Class::name``.
+    ``Class::name``. ``may_be_member(checker, type_id, name, span)``: objects of the class may
+    have a member that is so called in a method.
 
     Members. ``class_member(checker, base, name, span, name_span)`` comes before all members.
     ``structure(checker, holder, made)`` is the structure whose members a value has that is none.
@@ -75,6 +76,7 @@ class TypeRules(Record):
 
     implicit_member: Callable[[Checker, Variable, Typed, str, Span], Typed | None] | None = None
     static_member: Callable[[Checker, str, Span], Typed | None] | None = None
+    may_be_member: Callable[[Checker, TypeId, str, Span], bool] | None = None
     class_member: Callable[[Checker, Typed, str, Span, Span], Typed | None] | None = None
     structure: Callable[[Checker, Typed, Type], Typed | None] | None = None
     wrapped_member: Callable[[Checker, Typed, str, Span], Typed | None] | None = None

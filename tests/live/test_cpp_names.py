@@ -80,3 +80,51 @@ def test_what_is_ambiguous_or_not_there_is_refused(program: Path, expression: st
     with pytest.raises(fetchc.CompileError) as refused:
         print(fetchc.open(str(program)).probe("classes").compile(expression).fetcharg)
     assert refused.value.diagnostics[0].code == REFUSED[expression]
+
+
+INHERITED = r"""
+volatile int total = 40;
+struct Root { int id = 100; virtual ~Root() {} };
+struct Base { enum Mode { Off, On = 5 }; enum class Sort { Up = 3, Down }; static const int LIMIT = 12; Mode mode = On; Sort sort = Sort::Down; };
+struct Left : virtual Root { int left = 1; };
+struct Derived : Base { enum Own { First = 8 }; int own = 9; __attribute__((noinline)) int go(int k); };
+struct Both : Left, Base { __attribute__((noinline)) int run(int k); };
+int Derived::go(int k) { total = total + k; int a[4] = {k, 1, 2, 3}; total = total + a[k & 3]; return mode + own; }
+int Both::run(int k) { total = total + k; return id + left + mode; }
+int main() { Derived d; Both b; return d.go(2) + b.run(3) == 0; }
+"""  # noqa: E501
+SHARED = {
+    "static_cast<int>(On)": 5, "static_cast<int>(Mode::On)": 5, "static_cast<int>(Base::On)": 5,
+    "static_cast<int>(Base::Mode::On)": 5, "static_cast<int>(Sort::Down)": 4, "LIMIT": 12,
+    "Base::LIMIT": 12, "k": 2,
+}  # fmt: skip
+OF_OBJECT = {"mode": "On", "own": 9, "Base::mode": "On", "this->own": 9}
+
+
+@pytest.mark.parametrize("command", [["g++", "-O0"], ["g++", "-O2"], ["clang++", "-O1"]], ids=str)
+def test_what_is_inherited_needs_no_object(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    # gcc -O2 takes the members apart and drops `this`: what objects share is still to be had.
+    require(command[0])
+    (tmp_path / "inherited.cc").write_text(INHERITED)
+    words = [*command, "-std=c++17", "-g", "-w", "inherited.cc", "-o", "inherited"]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
+    require_uprobes()
+    binary = tmp_path / "inherited"
+    where: list[str | Path] = ["-x", binary, "--format", "jsonl", "--", binary]
+    done = trace(capfd, *SHARED, "total", "::total", "-f", "Derived::go", *where)
+    assert done.args == [SHARED | {"total": 40, "::total": 40}], done.errors
+    done = trace(capfd, *OF_OBJECT, "k", "-f", "Derived::go", *where)
+    (shown,) = done.args
+    assert shown.pop("k") == 2
+    for text, value in OF_OBJECT.items():
+        if text in shown:
+            found = shown[text]
+            assert (found["name"] if isinstance(found, dict) else found) == value
+        else:
+            assert command == ["g++", "-O2"]
+            assert f"left out `{text}`" in done.errors
+    if command[1] == "-O0":  # a virtual base, by the name of a class between
+        named = {"Left::id": 100, "this->Left::id": 100, "Root::id": 100, "Left::left": 1}
+        assert trace(capfd, *named, "-f", "Both::run", *where).args == [named]
