@@ -213,8 +213,9 @@ def _told(targets: Targets, output: Output) -> None:
     for number, ((code, text), group) in enumerate(_grouped(targets.left_out)):
         if not targets.chosen and number == 0:
             output.diagnostics(group[0].diagnostics, text)
+        names = f"{_functions(group)}: " if any(each.function for each in group) else ""
         why = f"`{text}`: {TITLES[code]}" if text else TITLES[code]
-        output.say(f"left out {_functions(group)}: {why} ({code})")
+        output.say(f"left out {names}{why} ({code})")
     for (code, text), group in _grouped(targets.without):
         output.diagnostics(group[0].diagnostics, text)
         output.say(f"left out `{text}` of {_functions(group)}: {TITLES[code]} ({code})")

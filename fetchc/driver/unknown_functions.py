@@ -114,7 +114,8 @@ def _picking(found: list[Function]) -> str:
     if told or demangled(first.symbol) is not None:
         if called.count(name) == 1:
             return f"use a full name: `{name}`"
-        return f"pick one by its symbol: `{first.symbol}`"
+        if [one.symbol for one in found].count(first.symbol) == 1:
+            return f"pick one by its symbol: `{first.symbol}`"
     return f"pick one by its address: `--at {first.address:#x}`"
 
 

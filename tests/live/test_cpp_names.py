@@ -128,3 +128,36 @@ def test_what_is_inherited_needs_no_object(
     if command[1] == "-O0":  # a virtual base, by the name of a class between
         named = {"Left::id": 100, "this->Left::id": 100, "Root::id": 100, "Left::left": 1}
         assert trace(capfd, *named, "-f", "Both::run", *where).args == [named]
+
+
+TWICE = """
+extern volatile int total;
+namespace { __attribute__((noinline)) int helper(int k) { total = total + k; return total * %d; } }
+int %s(int k) { return helper(k) + helper(k + 1); }
+"""
+
+
+def test_functions_of_one_symbol_are_picked_by_their_address(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require("g++")
+    (tmp_path / "one.cc").write_text(TWICE % (3, "one"))
+    (tmp_path / "two.cc").write_text(
+        f"volatile int total;\n{TWICE % (5, 'two')}"
+        "int one(int);\nint main() { return one(1) + two(2) == 0; }"
+    )
+    words = ["g++", "-g", "-O0", "one.cc", "two.cc", "-o", "twice"]
+    subprocess.run(words, cwd=tmp_path, check=True, timeout=60)
+    with pytest.raises(fetchc.CompileError) as refused:
+        fetchc.open(str(tmp_path / "twice")).probe("helper")
+    (said,) = refused.value.diagnostics
+    assert said.code == "FC0203"
+    assert said.help
+    prefix, address, _ = said.help.split("`")
+    assert prefix == "pick one by its address: "
+    point = fetchc.open(str(tmp_path / "twice")).probe(at=address.removeprefix("--at "))
+    assert point.function is not None
+    assert point.function.name.endswith("::helper")
+    require_uprobes()
+    done = trace(capfd, "k@helper", "k@one", "-x", tmp_path / "twice", "--", tmp_path / "twice")
+    assert "left out `k@helper`: several functions have that name (FC0203)" in done.errors
