@@ -94,7 +94,9 @@ class _Apart:
         try:
             found: dict[str, Any] = self._reader.ask("answer", given, kernel)
         except DebugInfoError as ended:
-            self._reader = None  # a new one for the next question
+            # A new one for the next question, also where it lives on: it may be full of this one.
+            self._reader.__exit__(DebugInfoError, ended, None)
+            self._reader = None
             return {"id": identity(given)} | refused(binary, (ended.diagnostic,))
         return found
 

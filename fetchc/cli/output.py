@@ -169,6 +169,7 @@ def _harmless(text: str) -> str:
 # Standard input, for operands that are ``-``.
 
 NAMED = "-"
+_LONGEST = 1 << 20  # bytes of a line
 
 
 def given_bytes() -> BinaryIO:
@@ -182,11 +183,13 @@ def given_lines() -> Iterator[str]:
     """Each line without what ends it, and without those that say nothing.
 
     Bytes that are no UTF-8 are lone surrogates. Raises DebugInfoError FC0901 where it cannot be
-    read: it is closed, or a folder.
+    read: it is closed, or a folder. FC0905 for a line without an end: /dev/zero has one.
     """
     file = given_bytes()
     try:
-        for raw in file:
+        while raw := file.readline(_LONGEST + 1):
+            if len(raw) > _LONGEST:
+                raise DebugInfoError("FC0905", NAMED, f"a line of more than {_LONGEST:,} bytes")
             line = raw.decode("utf-8", "surrogateescape").rstrip("\r\n")
             if line.strip():
                 yield line

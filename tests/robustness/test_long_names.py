@@ -5,7 +5,10 @@ Every method of the library that takes a text gets each of them, of a program of
 
 from __future__ import annotations
 
+import resource
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
@@ -35,6 +38,7 @@ PIECES = (
     *("_RNvC1a1b", "_Z1fTk", "17h0123456789abcdefE", "unsigned ", "func(", "map[a]"),
     *("::a(", "std::vector<"),
 )  # fmt: skip
+SAMPLE = str(CORPUS / PROGRAMS["dotnet"])
 WRONG = ("\ud800", 3, None, b"visit", ["visit"], 1.5, "a" * 100_000)
 
 
@@ -136,3 +140,16 @@ def test_a_slow_walk_is_noticed() -> None:
 
     with pytest.raises(_Late):
         endless()
+
+
+@pytest.mark.parametrize("words", [("check", "-"), ("perfmap", "find", "-", "-x", SAMPLE)])
+def test_a_line_without_an_end_is_not_read_to_its_end(words: tuple[str, ...]) -> None:
+    limit = (2 << 30, 2 << 30)
+    with open("/dev/zero") as endless:
+        done = subprocess.run(
+            [sys.executable, "-m", "fetchc", *words],
+            stdin=endless, capture_output=True, text=True, check=False, timeout=60,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
+        )  # fmt: skip
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error[FC0905]: -: a line of more than 1,048,576 bytes")

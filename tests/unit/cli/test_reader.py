@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from fetchc import privileges
+from fetchc.ceilings import Exceeded
 from fetchc.cli import add_command, main, parsing_child, trace_targets
 from fetchc.cli.option_table import Options
 from fetchc.cli.output import Output
@@ -347,6 +349,23 @@ def test_a_perf_map_of_another_process_is_not_written(
     with process_of(1234) as pid:
         assert main(["perfmap", "merge", str(pid)]) == 0
     assert written == [(pid, found)]
+
+
+def test_a_question_of_a_batch_that_costs_too_much_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def answer(*_: object) -> None:
+        raise Exceeded("more than 1 MB of memory")
+
+    monkeypatch.setattr("fetchc.cli.batch_command.answer", answer)
+    children = Path(f"/proc/self/task/{os.getpid()}/children")
+    with process_of(1234) as pid:
+        line = json.dumps({"binary": f"/proc/{pid}/exe", "expressions": ["x"]})
+        (tmp_path / "batch").write_text(f"{line}\n" * 4)
+        before = children.read_text()
+        assert main(["compile", "--batch", str(tmp_path / "batch")]) == 3
+        assert children.read_text() == before
+    assert capfd.readouterr().out.count("FC0905") >= 4
 
 
 class Unskipped:
