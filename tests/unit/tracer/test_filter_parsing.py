@@ -132,7 +132,6 @@ def test_what_does_not_parse(text: str, start: int, end: int) -> None:
 @pytest.mark.parametrize(
     ("text", "help"),
     [
-        ("name =~ 3", 'to match a pattern write `~`: `name ~ "a*"`'),
         ("n = 3", "equality is `==`"),
         ("name == 'root'", "a string is in double quotes"),
         ("1 == n", "put the constant after the operator"),
