@@ -62,10 +62,10 @@ def aggregate(checker: Checker, planned: Plan, whole: bool, lower: Lower) -> tup
             return tuple(
                 [Lowered(name.lstrip("_"), one.fetch, one.decode, one.type) for name, one in both]
             )
-        case CellPlan(node=node, type=made):
+        case CellPlan(node=node, type=resolved):
             from fetchc.check.array_dimensions import refuse_grid_element
 
-            raise refuse_grid_element(node, made)
+            raise refuse_grid_element(node, resolved)
         case UnfetchablePlan():
             raise refusals.refuse_unfetchable(checker, planned)
         case ChoicePlan() if not whole:

@@ -125,14 +125,14 @@ class AddressPlan(Record):
 
 
 def pointer(
-    checker: Checker, node: Typed, made: PointerType, scalar: Plain
+    checker: Checker, node: Typed, resolved: PointerType, scalar: Plain
 ) -> ReferencePlan | WideStringPlan | AddressPlan | None:
     """The plan of a pointer that is more than a number and leads to no string of bytes."""
     from fetchc.check.conversions import wide_encoding
 
-    if isinstance(checker.resolved(made.target), SequenceType):
-        return ReferencePlan(node, scalar, Pointee(node, made.target, node.span))
-    if encoding := wide_encoding(checker, made.target):
+    if isinstance(checker.resolved(resolved.target), SequenceType):
+        return ReferencePlan(node, scalar, Pointee(node, resolved.target, node.span))
+    if encoding := wide_encoding(checker, resolved.target):
         return WideStringPlan(node, encoding)
     inner = node
     while isinstance(inner, Convert):
@@ -141,7 +141,7 @@ def pointer(
 
 
 class EntryCountPlan(Record):
-    """A map or a channel, worth its number of entries; there are none behind a null pointer."""
+    """The number of entries of a map or a channel; a null pointer has none."""
 
     count: Typed
 
@@ -272,29 +272,31 @@ class SizedStringPlan(Record):
 
 def elements(checker: Checker, type_id: TypeId, reader: bool = False) -> Elements:
     """What elements of a type are; ``reader`` as for :func:`.value_plan.plan`."""
-    made = checker.resolved(type_id)
+    resolved = checker.resolved(type_id)
     scalar = plain(checker, type_id)
     row = scalar
     if reader:
         from fetchc.lower.printed_values import is_closure, printed_scalar
 
-        shown_by_target = isinstance(made, MapType | ChannelType) or is_closure(checker, made)
+        shown_by_target = isinstance(resolved, MapType | ChannelType) or is_closure(
+            checker, resolved
+        )
         row = None if shown_by_target else printed_scalar(checker, type_id)
     return Elements(
         type_id,
         checker.size(type_id),
         scalar,
         row,
-        is_character(made),
-        is_string_pointer(checker, made),
-        _is_string(made)
-        or (isinstance(made, PointerType) and _is_string(checker.resolved(made.target))),
-        isinstance(made, ArrayType),
+        is_character(resolved),
+        is_string_pointer(checker, resolved),
+        _is_string(resolved)
+        or (isinstance(resolved, PointerType) and _is_string(checker.resolved(resolved.target))),
+        isinstance(resolved, ArrayType),
     )
 
 
-def _is_string(made: Type) -> bool:
-    return isinstance(made, SequenceType) and made.text and made.window is None
+def _is_string(resolved: Type) -> bool:
+    return isinstance(resolved, SequenceType) and resolved.text and resolved.window is None
 
 
 def element(checker: Checker, node: Typed, index: int) -> Typed:
@@ -324,51 +326,51 @@ def in_full(checker: Checker, plan: ArrayPlan) -> Ranged | None:
     return whole_array(checker, plan.node)
 
 
-def array_plan(checker: Checker, node: Typed, made: ArrayType) -> ArrayPlan:
+def array_plan(checker: Checker, node: Typed, resolved: ArrayType) -> ArrayPlan:
     """The plan of an array."""
-    flat, flat_count = made.element, made.count
+    flat, flat_count = resolved.element, resolved.count
     for _ in range(16):
         inner = checker.resolved(flat)
         if not isinstance(inner, ArrayType) or inner.count is None or flat_count is None:
             break
         flat, flat_count = inner.element, flat_count * inner.count
-    return ArrayPlan(node, made.element, made.count, flat, flat_count)
+    return ArrayPlan(node, resolved.element, resolved.count, flat, flat_count)
 
 
-def _sequence(checker: Checker, node: Typed, made: SequenceType) -> SequencePlan:
+def _sequence(checker: Checker, node: Typed, resolved: SequenceType) -> SequencePlan:
     layout = None
-    if made.size is not None:
-        layout = StructType(made.name, "class", made.size, made.members)
-    return SequencePlan(node, made, subobject(node, made.length, node.span), layout)
+    if resolved.size is not None:
+        layout = StructType(resolved.name, "class", resolved.size, resolved.members)
+    return SequencePlan(node, resolved, subobject(node, resolved.length, node.span), layout)
 
 
 def grid(checker: Checker, plan: SequencePlan | CellPlan) -> GridPlan | None:
     """The array of several dimensions that a sequence is, or that a cell is an element of."""
     if isinstance(plan, CellPlan):
         assert isinstance(plan.node, Subobject)
-        node, made, indices = plan.node.base, plan.type.array, plan.type.indices
+        node, resolved, indices = plan.node.base, plan.type.array, plan.type.indices
     elif plan.type.dimensions:
-        node, made, indices = plan.node, plan.type, ()
+        node, resolved, indices = plan.node, plan.type, ()
     else:
         return None
-    dimensions = made.dimensions or ((made.length,),)
+    dimensions = resolved.dimensions or ((resolved.length,),)
     lengths = [follow_path(checker, node, way, node.span) for way in dimensions]
-    return GridPlan(tuple(lengths), _sequence(checker, node, made), indices)
+    return GridPlan(tuple(lengths), _sequence(checker, node, resolved), indices)
 
 
 def window(checker: Checker, plan: SequencePlan) -> WindowPlan | None:
     """Which elements of an array a sequence has, where it has a part of one."""
-    made, node = plan.type.window, plan.node
-    if made is None:
+    resolved, node = plan.type.window, plan.node
+    if resolved is None:
         return None
     span = node.span
-    start, array = subobject(node, made.start, span), subobject(node, plan.type.elements, span)
+    start, array = subobject(node, resolved.start, span), subobject(node, plan.type.elements, span)
     kind = checker.resolved(array.type)
     assert isinstance(kind, PointerType)
     described = AssumedClass(array, kind.target, span)
-    if made.or_text is not None:
+    if resolved.or_text is not None:
         units = []
-        for reference in (array, Convert(array, made.or_text, span)):
+        for reference in (array, Convert(array, resolved.or_text, span)):
             leads_to = checker.resolved(reference.type)
             assert isinstance(leads_to, PointerType)
             holder = Pointee(reference, leads_to.target, span)
@@ -376,14 +378,14 @@ def window(checker: Checker, plan: SequencePlan) -> WindowPlan | None:
             units.append((each, indexing.element_at(checker, holder, 0, span, span)))
         return WindowPlan(start, plan.length, None, False, None, tuple(units))
     around = None
-    if made.capacity is not None:
-        around = subobject(node, made.capacity, span)
-    elif made.around:
+    if resolved.capacity is not None:
+        around = subobject(node, resolved.capacity, span)
+    elif resolved.around:
         inner = checker.resolved(kind.target)
         assert isinstance(inner, SequenceType)
         around = subobject(Pointee(array, kind.target, span), inner.length, span)
-    check = described if made.of_any else None
-    return WindowPlan(start, plan.length, around, made.backwards, check, ())
+    check = described if resolved.of_any else None
+    return WindowPlan(start, plan.length, around, resolved.backwards, check, ())
 
 
 # ------------------------------------------------------------------------------
@@ -504,11 +506,11 @@ def is_empty(checker: Checker, plan: MemberPlan) -> bool:
 
 
 def named_members(
-    checker: Checker, made: StructType, path: tuple[Member, ...]
+    checker: Checker, resolved: StructType, path: tuple[Member, ...]
 ) -> list[tuple[tuple[Member, ...], Member]]:
     """The members of a structure, those of anonymous ones too, each with the way to it."""
     found: list[tuple[tuple[Member, ...], Member]] = []
-    for member in made.members:
+    for member in resolved.members:
         inner = checker.resolved(member.type)
         if not member.name and isinstance(inner, StructType) and len(path) < 8:
             found += named_members(checker, inner, (*path, member))
@@ -531,8 +533,8 @@ def numbers(checker: Checker, node: Typed, layout: StructType) -> Iterator[tuple
 def variants(checker: Checker, plan: EnumPlan) -> Iterator[VariantPlan]:
     """The variants of an enum."""
     for one in plan.layout.variants:
-        made = checker.resolved(one.member.type)
-        fields = made.members if isinstance(made, StructType) else ()
+        resolved = checker.resolved(one.member.type)
+        fields = resolved.members if isinstance(resolved, StructType) else ()
         # Without what takes no room: markers, `()`.
         count = len([field for field in fields if checker.size(field.type) != 0])
         yield VariantPlan(
@@ -551,23 +553,23 @@ def is_tuple(members: tuple[Member, ...]) -> bool:
 # The plan of each type.
 
 
-def aggregate(checker: Checker, node: Typed, made: Type) -> AggregatePlan:
+def aggregate(checker: Checker, node: Typed, resolved: Type) -> AggregatePlan:
     """The plan of a value that is no number, string, map or channel."""
     span = node.span
-    match made:
+    match resolved:
         case ArrayType():
-            return array_plan(checker, node, made)
+            return array_plan(checker, node, resolved)
         case SliceType(members=listed):
             words = tuple([(one.name, subobject(node, one, span)) for one in listed])
-            data = indexing.data_pointer(checker, node, made)
-            return SlicePlan(node, made, data, words[1][1], words)
+            data = indexing.data_pointer(checker, node, resolved)
+            return SlicePlan(node, resolved, data, words[1][1], words)
         case InterfaceType(members=listed):
             words = tuple([(one.name, subobject(node, one, span)) for one in listed])
-            return InterfacePlan(node, made, words)
+            return InterfacePlan(node, resolved, words)
         case SequenceType():
-            return _sequence(checker, node, made)
+            return _sequence(checker, node, resolved)
         case CellType():
-            return CellPlan(node, made)
+            return CellPlan(node, resolved)
         case RangeType(element=element, text=text):
             assert isinstance(node, Ranged)
             return RangePlan(node, element, text)
@@ -577,31 +579,31 @@ def aggregate(checker: Checker, node: Typed, made: Type) -> AggregatePlan:
             return DifferencePlan(node, both[0], both[1], each)
         case ChoiceType(tag=number, cases=cases):
             listed = (number, *[one for _, one in cases])
-            layout = StructType(made.name, "class", made.size, listed)
+            layout = StructType(resolved.name, "class", resolved.size, listed)
             chosen = [(value, one.name, subobject(node, one, span)) for value, one in cases]
             return ChoicePlan(node, layout, subobject(node, number, span), tuple(chosen))
         case StructType(notation="nullable", members=(present, value)):
             return OptionalPlan(
-                node, made, subobject(node, present, span), subobject(node, value, span)
+                node, resolved, subobject(node, present, span), subobject(node, value, span)
             )
         case StructType(variants=(_, *_)):
-            tag = subobject(node, made.members[0], span) if made.members else None
-            return EnumPlan(node, made, tag)
-        case StructType() if made.notation:
-            return NotationPlan(node, made)
+            tag = subobject(node, resolved.members[0], span) if resolved.members else None
+            return EnumPlan(node, resolved, tag)
+        case StructType() if resolved.notation:
+            return NotationPlan(node, resolved)
         case StructType():
-            return StructPlan(node, made, is_tuple(made.members))
+            return StructPlan(node, resolved, is_tuple(resolved.members))
         case ComplexType() | IntType():
-            both_halves = halves(checker, made)
+            both_halves = halves(checker, resolved)
             if both_halves is not None:
                 return HalvesPlan(node, both_halves)
-            return UnfetchablePlan(node, made)
+            return UnfetchablePlan(node, resolved)
         case _:
-            return UnfetchablePlan(node, made)
+            return UnfetchablePlan(node, resolved)
 
 
 def library_object(
-    checker: Checker, node: Typed, made: StructType
+    checker: Checker, node: Typed, resolved: StructType
 ) -> VectorPlan | SizedStringPlan | None:
     """The plan of a vector, or of a string with a length, of a C++ library; None of others."""
     from fetchc.check.cpp_reader_values import ends, text_length
@@ -614,7 +616,7 @@ def library_object(
     size = text_length(checker, node)
     if size is None:
         return None
-    reader_value = checker.rules_for(made).reader_value
+    reader_value = checker.rules_for(resolved).reader_value
     return SizedStringPlan(reader_value(checker, node) if reader_value else node, size)
 
 

@@ -68,9 +68,9 @@ def formatted(checker: Checker, node: Typed, format: Format) -> Lowered:
         return _name(checker, node, format)
     if format.count is not None:
         return _array(checker, node, format, format.count)
-    made = checker.resolved(node.type)
-    if isinstance(made, ArrayType) and made.count:
-        return _array(checker, node, _of_each(checker, node, format, made), made.count)
+    resolved = checker.resolved(node.type)
+    if isinstance(resolved, ArrayType) and resolved.count:
+        return _array(checker, node, _of_each(checker, node, format, resolved), resolved.count)
     return _number(checker, node, format)
 
 
@@ -81,9 +81,9 @@ def format_plan(
 
     None where that is the lone fetch-arg of :func:`formatted`.
     """
-    made = checker.resolved(node.type)
+    resolved = checker.resolved(node.type)
     is_string = format.base in ("string", "ustring") and format.count is None
-    match made:
+    match resolved:
         case RangeType(element=element, text=text):
             assert isinstance(node, Ranged)
             if text and format.text in ("string", "ustring"):
@@ -94,11 +94,11 @@ def format_plan(
             return RangePlan(node, element, "", Plain(each.store, decode, each.size))
         case SliceType(element=element) if is_string and is_byte(checker.resolved(element)):
             # It ends at its length, not at a NUL.
-            return counted_string_plan(checker, node, made)
+            return counted_string_plan(checker, node, resolved)
         case StringType() if is_string:
-            return counted_string_plan(checker, node, made)
+            return counted_string_plan(checker, node, resolved)
         case ArrayType() if is_string:
-            return array_plan(checker, node, made)
+            return array_plan(checker, node, resolved)
         case _:
             return None
 
@@ -121,12 +121,12 @@ def in_order(checker: Checker, node: Typed, format: Format) -> Format:
     if not format.base.endswith("be"):
         return format
     base = format.base.removesuffix("be")
-    made = checker.resolved(node.type)
+    resolved = checker.resolved(node.type)
     if format.count is not None:
         raise _unfit(checker, node, format, "it is of one value")
-    if not isinstance(made, IntType):
+    if not isinstance(resolved, IntType):
         raise _unfit(checker, node, format, "it is not an integer")
-    if bit_field_of(node) is not None or 8 * made.size != _bits(base):
+    if bit_field_of(node) is not None or 8 * resolved.size != _bits(base):
         raise _unfit(checker, node, format, "it has another width")
     return Format(format.text, base, None, format.span)
 
@@ -145,14 +145,14 @@ def _turned(checker: Checker, node: Typed, format: Format) -> CompileError:
 
 
 def _number(checker: Checker, node: Typed, format: Format) -> Lowered:
-    made = plain(checker, node.type)
-    if made is None:
+    described = plain(checker, node.type)
+    if described is None:
         raise _unfit(checker, node, format, "it is not a number")
     if bit_field_of(node) is not None:
         raise _unfit(checker, node, format, "it is a bit field: the kernel takes no other type")
-    bits = 8 * made.size if format.base == "hex" else _bits(format.base)
-    if bits > 8 * made.size and not _in_register(checker, node):
-        raise _unfit(checker, node, format, f"it has {made.size} bytes")
+    bits = 8 * described.size if format.base == "hex" else _bits(format.base)
+    if bits > 8 * described.size and not _in_register(checker, node):
+        raise _unfit(checker, node, format, f"it has {described.size} bytes")
     if format.base == "char":
         fetch = fetch_scalar(checker, node, Scalar("u", 8), 1)
         return Lowered("", Fetch(fetch.value, Char()), Decode("char", 8), node.type)
@@ -176,10 +176,12 @@ _SINGLE = ("symbol", "symstr", *_NAMES)
 def _name(checker: Checker, node: Typed, format: Format) -> Lowered:
     # Written out, so that kernels have it which do not know the type.
     wanted, path = _NAMES[format.base]
-    made = checker.resolved(node.type)
-    if isinstance(made, PointerType):
-        made = checker.resolved(made.target)
-    if not (isinstance(made, StructType) and made.name == wanted and checker.program.in_kernel):
+    resolved = checker.resolved(node.type)
+    if isinstance(resolved, PointerType):
+        resolved = checker.resolved(resolved.target)
+    if not (
+        isinstance(resolved, StructType) and resolved.name == wanted and checker.program.in_kernel
+    ):
         raise _unfit(checker, node, format, f"it is no `struct {wanted}` of a kernel")
     for name in path:
         node = named_member(checker, node, name, node.span)
@@ -197,18 +199,22 @@ def _in_register(checker: Checker, node: Typed) -> bool:
 
 def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
     user = format.base == "ustring"
-    made = checker.resolved(node.type)
+    resolved = checker.resolved(node.type)
     if format.count is not None:
-        return _texts(checker, node, made, format, format.count)
-    match made:
+        return _texts(checker, node, resolved, format, format.count)
+    match resolved:
         case StringType():
-            return counted_string(checker, counted_string_plan(checker, node, made), whole=False)[0]
+            return counted_string(
+                checker, counted_string_plan(checker, node, resolved), whole=False
+            )[0]
         case SliceType(element=element) if is_byte(checker.resolved(element)):
-            return counted_string(checker, counted_string_plan(checker, node, made), whole=False)[0]
+            return counted_string(
+                checker, counted_string_plan(checker, node, resolved), whole=False
+            )[0]
         case PointerType(target=target) if is_byte(checker.resolved(target)):
             return pointed_string(checker, node, user)
         case ArrayType(element=element) if is_byte(checker.resolved(element)):
-            return array_string(checker, array_plan(checker, node, made))
+            return array_string(checker, array_plan(checker, node, resolved))
         case _:
             raise _unfit(
                 checker,
@@ -219,9 +225,9 @@ def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
             )
 
 
-def _texts(checker: Checker, node: Typed, made: Type, format: Format, count: int) -> Lowered:
-    if isinstance(made, ArrayType):
-        inner = checker.resolved(made.element)
+def _texts(checker: Checker, node: Typed, resolved: Type, format: Format, count: int) -> Lowered:
+    if isinstance(resolved, ArrayType):
+        inner = checker.resolved(resolved.element)
         if isinstance(inner, PointerType) and is_byte(checker.resolved(inner.target)):
             _within(checker, node, format, count * checker.program.word_bytes)
             found = memory_of(checker, node, "an array")
@@ -231,16 +237,16 @@ def _texts(checker: Checker, node: Typed, made: Type, format: Format, count: int
     raise _unfit(checker, node, format, "it is not an array of pointers to strings")
 
 
-def _of_each(checker: Checker, node: Typed, format: Format, made: ArrayType) -> Format:
+def _of_each(checker: Checker, node: Typed, format: Format, resolved: ArrayType) -> Format:
     # The format of the elements of an array, one by one.
-    element = plain(checker, made.element)
+    element = plain(checker, resolved.element)
     if element is None:
         raise _unfit(checker, node, format, "its elements are not numbers")
     bits = 8 * element.size
     if format.base != "hex" and _bits(format.base) != bits:
         raise _unfit(checker, node, format, f"its elements have {bits} bits")
     base = f"x{bits}" if format.base == "hex" else format.base
-    return Format(format.text, base, made.count, format.span)
+    return Format(format.text, base, resolved.count, format.span)
 
 
 def _array(checker: Checker, node: Typed, format: Format, count: int) -> Lowered:
@@ -256,14 +262,14 @@ def _array(checker: Checker, node: Typed, format: Format, count: int) -> Lowered
 
 def _bytes_of(checker: Checker, node: Typed, format: Format, size: int) -> Value:
     """The memory that an array format reads: what a pointer leads to, else the object."""
-    made = checker.resolved(node.type)
-    match made:
+    resolved = checker.resolved(node.type)
+    match resolved:
         case StringType() | SliceType():
-            found = pointed(checker.site, indexing.data_pointer(checker, node, made))
+            found = pointed(checker.site, indexing.data_pointer(checker, node, resolved))
         case PointerType():
             found = pointed(checker.site, node)
         case ArrayType() | StructType() | ComplexType() | IntType() | FloatType() if (
-            isinstance(made, ArrayType | StructType) or plain(checker, node.type) is None
+            isinstance(resolved, ArrayType | StructType) or plain(checker, node.type) is None
         ):
             _within(checker, node, format, size)
             found = memory_of(checker, node, "an array")

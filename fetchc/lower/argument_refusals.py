@@ -47,7 +47,7 @@ __all__ = [
 _DEEPEST = 64  # structures of one member in each other; only a cyclic, hostile type has more
 
 
-def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
+def refuse_whole(checker: Checker, node: Typed, resolved: Type) -> CompileError:
     """The refusal of a value that no single fetch-arg can hold, with what can be."""
     from fetchc.check.number_halves import halves
 
@@ -65,7 +65,12 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             "it takes no room",
             reason="several fetch-args",
         )
-    if size == 1 and isinstance(made, StructType) and made.kind != "union" and not made.members:
+    if (
+        size == 1
+        and isinstance(resolved, StructType)
+        and resolved.kind != "union"
+        and not resolved.members
+    ):
         what = f"`{spelled}` has no fields to fetch"
         return reject(
             "FC0312",
@@ -75,17 +80,17 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             reason="several fetch-args",
         )
     notes: tuple[str, ...] = ()
-    match made:
+    match resolved:
         case StructType(members=members) | SequenceType(members=members) if members:
             names = [f"{m.name or '(embedded)'} {checker.spell(m.type)}" for m in members[:12]]
             more = f" and {len(members) - 12} more" if len(members) > 12 else ""
             notes = (f"its members are {', '.join(names)}{more}",)
-            first = _first(checker, made)
+            first = _first(checker, resolved)
             help = f"name a member, as in `.{first}`; `--format probe` fetches each of them"
-            if isinstance(made, StructType) and made.is_library:
+            if isinstance(resolved, StructType) and resolved.is_library:
                 help = _of_library(checker, node) or help
         case StructType():
-            # GCC 12 leaves them out of the transparent unions of connect() and its kin.
+            # GCC 12 leaves them out of the transparent unions of connect() and similar calls.
             notes = ("the debug information has no members of it",)
             help = "read its bytes as another type, by its address: `*(struct s **)&e`"
         case SliceType():
@@ -94,7 +99,7 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
             help = f"fetch its data word (`.{data.name}`); `--format probe` fetches both words"
         case ArrayType():
             help = "name an element and a member of it: `a[0].x`"
-        case _ if both := halves(checker, made):
+        case _ if both := halves(checker, resolved):
             shown = ", ".join([f"`.{one.name}`" for one in both.members])
             help = f"fetch a half of it: {shown}; `fetchc trace` shows it whole"
         case _ if isinstance(node, Located) and isinstance(node.place, InRegister | Pieces):
@@ -112,19 +117,19 @@ def refuse_whole(checker: Checker, node: Typed, made: Type) -> CompileError:
     )
 
 
-def _first(checker: Checker, made: Type) -> str:
+def _first(checker: Checker, resolved: Type) -> str:
     # `refs.counter` of a refcount_t: where there is one member, the number in it.
     words: list[str] = []
     for _ in range(_DEEPEST):
-        if not isinstance(made, StructType | SequenceType):
+        if not isinstance(resolved, StructType | SequenceType):
             break
-        first = next((member for member in made.members if member.name), None)
+        first = next((member for member in resolved.members if member.name), None)
         if first is None:
             break
         words.append(first.name)
-        if len(made.members) > 1:
+        if len(resolved.members) > 1:
             break
-        made = checker.resolved(first.type)
+        resolved = checker.resolved(first.type)
     else:
         return words[0]
     return ".".join(words)
@@ -143,16 +148,16 @@ def _of_library(checker: Checker, node: Typed) -> str:
 
 def refuse_unfetchable(checker: Checker, planned: UnfetchablePlan) -> CompileError:
     """The refusal of a value that has no bytes, or more than one number or string of them."""
-    node, made = planned.node, planned.type
-    match made:
+    node, resolved = planned.node, planned.type
+    match resolved:
         case FunctionType():
             return reject(
                 "FC0310", "a function is not a value that can be fetched", node.span, "a function"
             )
         case DeclaredType() | VoidType() | UnknownType():
-            return incomplete(checker, node, made)
+            return incomplete(checker, node, resolved)
         case _:
-            return refuse_whole(checker, node, made)
+            return refuse_whole(checker, node, resolved)
 
 
 def refuse_length(checker: Checker, node: Typed) -> CompileError:
@@ -323,7 +328,7 @@ def _picked(checker: Checker, node: Conditional, lower: Lower) -> CompileError:
 
 
 def left_out(checker: Checker, node: Typed, members: list[str]) -> Diagnostic:
-    """The warning that a structure is told without some of its members."""
+    """The warning that some members of a structure are left out."""
     return Diagnostic(
         "FC0605",
         f"members left out: {', '.join(members)}",

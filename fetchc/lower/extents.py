@@ -53,8 +53,8 @@ def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int
     What is not fetched as bytes (the string of a ``char *``) is left out; so is what is
     deeper than ``limits`` go.
     """
-    made = checker.resolved(type_id)
-    match made:
+    resolved = checker.resolved(type_id)
+    match resolved:
         case StringType(members=members) | SliceType(members=members):
             word = checker.program.word_bytes
             return [(one.offset, one.offset + word) for one in members[:2]]
@@ -69,10 +69,10 @@ def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int
             ]
         case StructType() if limits.depth > 0:
             found = []
-            for variant in made.variants:
-                found += _member(checker, made, (), variant.member, limits)
-            for path, member in named_members(checker, made, ()):
-                found += _member(checker, made, path, member, limits.deeper())
+            for variant in resolved.variants:
+                found += _member(checker, resolved, (), variant.member, limits)
+            for path, member in named_members(checker, resolved, ()):
+                found += _member(checker, resolved, path, member, limits.deeper())
             return found
         case _:
             simple = plain(checker, type_id)
@@ -80,16 +80,16 @@ def extents(checker: Checker, type_id: TypeId, limits: Limits) -> list[tuple[int
 
 
 def _array(checker: Checker, element: TypeId, count: int, limits: Limits) -> list[tuple[int, int]]:
-    made = checker.resolved(element)
+    resolved = checker.resolved(element)
     each = checker.size(element)
     if not each:
         return []
     most = max(1, limits.row // each)
-    if is_string_pointer(checker, made):
+    if is_string_pointer(checker, resolved):
         return []
     if plain(checker, element) is not None:
         return [(0, each * min(count, most))]
-    rows = isinstance(made, ArrayType)
+    rows = isinstance(resolved, ArrayType)
     inner = extents(checker, element, limits if rows else limits.inner())
     shown = range(min(count, most if rows else limits.items))
     return [(low + each * i, high + each * i) for i in shown for low, high in inner]

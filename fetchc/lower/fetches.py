@@ -69,12 +69,12 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
+    "Composite",
+    "ImplicitValue",
     "InValue",
-    "Known",
     "Lowered",
     "Memory",
     "Plain",
-    "Spread",
     "Where",
     "bit_field_of",
     "fetch_scalar",
@@ -82,7 +82,6 @@ __all__ = [
     "is_byte",
     "is_character",
     "is_string_pointer",
-    "kept",
     "load_word",
     "low_bits",
     "memory_of",
@@ -94,6 +93,7 @@ __all__ = [
     "scalar",
     "smallest_container",
     "special",
+    "unwidened",
     "where",
 ]
 
@@ -135,22 +135,25 @@ class InValue(Record):
     size: int
 
 
-class Known(Record):
-    """A number known now. ``left`` is how many bytes of it there are, None for as many as asked."""
+class ImplicitValue(Record):
+    """A constant in place of an object (DW_OP_implicit_value, DW_OP_stack_value).
+
+    ``left`` is how many bytes of it there are, None for as many as asked.
+    """
 
     value: int
     left: int | None = None
 
 
-class Spread(Record):
-    """The object of a variable in several places; the wanted part starts ``offset`` bytes in."""
+class Composite(Record):
+    """An object in several pieces (DW_OP_piece); the wanted part starts ``offset`` bytes in."""
 
     pieces: tuple[Piece, ...]
     offset: int
     name: str = ""
 
 
-Where = Memory | InValue | Known | Spread
+Where = Memory | InValue | ImplicitValue | Composite
 
 
 def inside(found: Where, offset: int) -> Where:
@@ -160,12 +163,12 @@ def inside(found: Where, offset: int) -> Where:
             return Memory(base, start + offset, user)
         case InValue(base=base, offset=start, size=size):
             return InValue(base, start + offset, size)
-        case Spread(pieces=pieces, offset=start, name=name):
-            return Spread(pieces, start + offset, name)
-        case Known(value=value, left=left):
+        case Composite(pieces=pieces, offset=start, name=name):
+            return Composite(pieces, start + offset, name)
+        case ImplicitValue(value=value, left=left):
             if offset < 0:
-                return Known(0, -1)
-            return Known(value >> (8 * offset), None if left is None else left - offset)
+                return ImplicitValue(0, -1)
+            return ImplicitValue(value >> (8 * offset), None if left is None else left - offset)
         case _:
             assert_never(found)
 
@@ -191,10 +194,10 @@ def where(site: Site, node: Typed) -> Where:
     """Where the object or value of ``node`` is."""
     match node:
         case Located(place=place, name=name):
-            return _held(site, place, _bytes(site, node), node.span, name)
+            return _located(site, place, _bytes(site, node), node.span, name)
         case Subobject(base=base, offset=offset):
             whole = where(site, base)
-            if isinstance(whole, Known) and not site.program.little_endian:
+            if isinstance(whole, ImplicitValue) and not site.program.little_endian:
                 raise reject(
                     "FC0406",
                     "the compiler keeps this structure as one number, not in memory",
@@ -205,12 +208,12 @@ def where(site: Site, node: Typed) -> Where:
                 )
             return inside(whole, offset)
         case Pointee(base=base):
-            known = _object(site, base)
-            return pointed(site, base) if known is None else known
+            found = _object(site, base)
+            return pointed(site, base) if found is None else found
         case Convert(base=base):
             return where(site, base)
         case Constant(value=value):
-            return Known(value)
+            return ImplicitValue(value)
         case Special():
             return InValue(_special(site, node), 0, _bytes(site, node))
         case Shift() | Address():
@@ -270,7 +273,7 @@ def pointer(site: Site, node: Typed) -> tuple[Value, int]:
             found = where(site, base)
             if isinstance(found, Memory):
                 return found.base, found.offset
-            kind = "a constant" if isinstance(found, Known) else "a value in a register"
+            kind = "a constant" if isinstance(found, ImplicitValue) else "a value in a register"
             raise reject("FC0405", f"{kind} has no address", node.span, "not in memory")
         case _:
             return load_word(site, where(site, node), node.span), 0
@@ -284,9 +287,9 @@ def load_word(site: Site, found: Where, span: Span) -> Value:
             return _deref(base, offset, user)
         case InValue(base=base) if low_bits(site, found, size) == 0:
             return base
-        case Known(value=value):
+        case ImplicitValue(value=value):
             return Immediate(value)
-        case Spread():
+        case Composite():
             return load_word(site, piece_at(site, found, size, span), span)
         case _:
             raise reject(
@@ -298,14 +301,16 @@ def load_word(site: Site, found: Where, span: Span) -> Value:
             )
 
 
-def piece_at(site: Site, found: Spread, size: int, span: Span) -> Memory | InValue | Known:
-    """The one place that holds ``size`` bytes from ``found.offset`` of a spread object."""
+def piece_at(
+    site: Site, found: Composite, size: int, span: Span
+) -> Memory | InValue | ImplicitValue:
+    """The one place that holds ``size`` bytes from ``found.offset`` of a composite one."""
     low = found.offset
     for piece in found.pieces:
         if piece.offset <= low and low + size <= piece.offset + piece.size:
-            held = _held(site, piece.place, piece.size, span, found.name)
-            inner = inside(held, low - piece.offset)
-            assert not isinstance(inner, Spread)
+            piece_location = _located(site, piece.place, piece.size, span, found.name)
+            inner = inside(piece_location, low - piece.offset)
+            assert not isinstance(inner, Composite)
             return inner
     shown = ", ".join(f"+{p.offset}..+{p.offset + p.size}" for p in found.pieces)
     raise reject(
@@ -328,7 +333,7 @@ def _bytes(site: Site, node: Located | Special) -> int:
     return site.program.word_bytes if size is None else size
 
 
-def _held(site: Site, place: entities.Place, size: int, span: Span, name: str = "") -> Where:
+def _located(site: Site, place: entities.Place, size: int, span: Span, name: str = "") -> Where:
     match place:
         case entities.InRegister(register=register):
             return InValue(Register(_register_name(site, register, span, name)), 0, size)
@@ -341,12 +346,12 @@ def _held(site: Site, place: entities.Place, size: int, span: Span, name: str = 
         case entities.Named(rule=rule, name=name):
             return InValue(KernelValue(rule, name), 0, size)
         case entities.Indirect(pointer=inner, offset=offset):
-            pointer = _held(site, inner, site.program.word_bytes, span, name)
+            pointer = _located(site, inner, site.program.word_bytes, span, name)
             return Memory(load_word(site, pointer, span), offset)
         case entities.Constant(value=value, size=room):
-            return Known(value, room)
+            return ImplicitValue(value, room)
         case entities.Pieces(pieces=pieces):
-            return Spread(pieces, 0, name)
+            return Composite(pieces, 0, name)
         case entities.Absent(kind=kind, reason=reason):
             words = site.architecture.in_words(reason)
             what = f"this part cannot be fetched: {words}"
@@ -409,7 +414,7 @@ def _address(site: Site, node: Shift | Address) -> Where:
             return _loaded(value)
         return InValue(value, 0, site.program.word_bytes)
     if isinstance(value, Absolute):
-        return Known(value.address + offset)
+        return ImplicitValue(value.address + offset)
     raise reject(
         "FC0405",
         "an address cannot be the value of a fetch-arg",
@@ -451,31 +456,37 @@ class Plain(Record):
     size: int
 
 
-def is_character(made: Type) -> bool:
+def is_character(resolved: Type) -> bool:
     """Whether a type is the plain character of texts: ``signed char`` and the like are numbers."""
-    return isinstance(made, CharType) and made.size == 1 and made.name in ("char", "char8_t")
+    return (
+        isinstance(resolved, CharType)
+        and resolved.size == 1
+        and resolved.name in ("char", "char8_t")
+    )
 
 
-def is_byte(made: Type) -> bool:
+def is_byte(resolved: Type) -> bool:
     """Whether elements of the type are what a text is made of."""
-    return isinstance(made, VoidType) or (isinstance(made, CharType | IntType) and made.size == 1)
+    return isinstance(resolved, VoidType) or (
+        isinstance(resolved, CharType | IntType) and resolved.size == 1
+    )
 
 
-def is_string_pointer(checker: Checker, made: Type) -> bool:
+def is_string_pointer(checker: Checker, resolved: Type) -> bool:
     """Whether a type is a pointer to a string.
 
     In the kernel that is `unsigned char *` too (names of files are), where bytes are `u8 *`.
     """
-    if not isinstance(made, PointerType):
+    if not isinstance(resolved, PointerType):
         return False
-    if is_character(checker.resolved(made.target)):
+    if is_character(checker.resolved(resolved.target)):
         return True
     if not checker.program.in_kernel:
         return False
     target = next(
         (
             each
-            for each in steps(checker.program, made.target)
+            for each in steps(checker.program, resolved.target)
             if not isinstance(each, QualifiedType)
         ),
         None,
@@ -483,11 +494,11 @@ def is_string_pointer(checker: Checker, made: Type) -> bool:
     return isinstance(target, CharType) and target.name == "unsigned char"
 
 
-def _is_raw(checker: Checker, made: Type) -> bool:
+def _is_raw(checker: Checker, resolved: Type) -> bool:
     # A pointer of .NET that is no reference to an object.
-    if not isinstance(made, PointerType) or made.reference:
+    if not isinstance(resolved, PointerType) or resolved.reference:
         return True
-    target = checker.resolved(made.target)
+    target = checker.resolved(resolved.target)
     if isinstance(target, SequenceType):
         return target.value
     return not (isinstance(target, StructType) and target.kind == "class")
@@ -498,23 +509,23 @@ def plain(checker: Checker, type_id: TypeId) -> Plain | None:
 
     Source: the table "What the value becomes" of docs/language.md.
     """
-    made = checker.resolved(type_id)
-    match made:
+    resolved = checker.resolved(type_id)
+    match resolved:
         case PointerType() | MapType() | ChannelType():
             size = checker.program.word_bytes
             kind = "pointer"
-            if isinstance(made, PointerType) and isinstance(
-                checker.resolved(made.target), FunctionType
+            if isinstance(resolved, PointerType) and isinstance(
+                checker.resolved(resolved.target), FunctionType
             ):
                 kind = "symbol"
-            elif checker.site.language.references and not _is_raw(checker, made):
+            elif checker.site.language.references and not _is_raw(checker, resolved):
                 kind = "reference"
             return Plain(Scalar("x", 8 * size), Decode(kind, 8 * size), size)
         case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
             if size not in _SIZES:
                 return None
-            unit = isinstance(made, CharType) and made.name == "char"  # of .NET: 2 bytes
-            kind = "char" if unit or is_character(made) else "integer"
+            unit = isinstance(resolved, CharType) and resolved.name == "char"  # of .NET: 2 bytes
+            kind = "char" if unit or is_character(resolved) else "integer"
             store = Scalar("s" if signed else "u", 8 * size)
             return Plain(store, Decode(kind, 8 * size, signed), size)
         case BoolType(size=size):
@@ -547,57 +558,57 @@ def special(checker: Checker, node: Special) -> Lowered | None:
     return None
 
 
-def scalar(checker: Checker, node: Typed, made: Plain) -> Lowered:
-    """The number ``node``, of the scalar type that ``made`` describes."""
+def scalar(checker: Checker, node: Typed, described: Plain) -> Lowered:
+    """The number ``node``, of the scalar type that ``described`` describes."""
     part = bit_field_of(node)
     if part is not None:
-        return bit_field(checker, part, made, node)
-    held = kept(checker, node, made)
-    fetch = fetch_scalar(checker, node, held.store, held.size)
-    return Lowered("", fetch, held.decode, node.type)
+        return bit_field(checker, part, described, node)
+    narrow = unwidened(checker, node, described)
+    fetch = fetch_scalar(checker, node, narrow.store, narrow.size)
+    return Lowered("", fetch, narrow.decode, node.type)
 
 
 def number(checker: Checker, node: Typed) -> Lowered:
     """The number ``node``, as a length is; FC0311 where the debug information has another type."""
-    made = plain(checker, node.type)
-    if made is None:
+    described = plain(checker, node.type)
+    if described is None:
         from fetchc.lower.no_fetch import incomplete
 
         raise incomplete(checker, node, checker.resolved(node.type))
-    return scalar(checker, node, made)
+    return scalar(checker, node, described)
 
 
-def kept(checker: Checker, node: Typed, made: Plain) -> Plain:
-    """What is fetched of ``node``, which ``made`` describes: casts to wider types add nothing."""
-    held = _held_type(checker, node, made)
-    decode = made.decode
-    if held.size < made.size:
+def unwidened(checker: Checker, node: Typed, described: Plain) -> Plain:
+    """What is fetched of ``node``, a scalar as ``described``: casts to wider types add nothing."""
+    narrow = _narrowest(checker, node, described)
+    decode = described.decode
+    if narrow.size < described.size:
         decode = Decode(
-            decode.kind, 8 * held.size, held.decode.signed, None, decode.enumerators, None,
+            decode.kind, 8 * narrow.size, narrow.decode.signed, None, decode.enumerators, None,
             decode.flags,
         )  # fmt: skip
-    return Plain(held.store, decode, held.size)
+    return Plain(narrow.store, decode, narrow.size)
 
 
-def _held_type(checker: Checker, node: Typed, made: Plain) -> Plain:
-    # A cast to a wider type keeps the value, so what is fetched is the narrower one.
+def _narrowest(checker: Checker, node: Typed, described: Plain) -> Plain:
+    # A cast to a wider type does not change the value, so what is fetched is the narrower one.
     while isinstance(node, Convert):
         inner = plain(checker, node.base.type)
-        if inner is not None and inner.size < made.size:
-            made = inner
+        if inner is not None and inner.size < described.size:
+            described = inner
         node = node.base
-    return made
+    return described
 
 
 def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fetch:
     """``size`` bytes at ``node``, stored as ``store``; part of a register as its bits."""
     found = where(checker.site, node)
-    if isinstance(found, Spread):
+    if isinstance(found, Composite):
         found = piece_at(checker.site, found, size, node.span)
-    if not (checker.program.little_endian or isinstance(found, Known)):
+    if not (checker.program.little_endian or isinstance(found, ImplicitValue)):
         found = inside(found, _high_bytes(checker, node, size))
     match found:
-        case Known(value=value, left=left):
+        case ImplicitValue(value=value, left=left):
             if left is not None and left < size:
                 from fetchc.lower.no_fetch import outside
 
@@ -616,7 +627,7 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
                 return Fetch(base, store)
             bits: Store = Bits(8 * size, low, word)
             return Fetch(base, bits)
-        case Spread():
+        case Composite():
             raise AssertionError(f"a part of one piece lies in several: {found!r}")
 
 
@@ -676,23 +687,23 @@ def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
 # Bit fields: from the smallest container around them in memory, from a register, or a constant.
 
 
-def bit_field(checker: Checker, part: Subobject, made: Plain, node: Typed) -> Lowered:
-    """The bit field ``part``, which ``node`` is, casts looked through; ``made`` is of its type."""
+def bit_field(checker: Checker, part: Subobject, described: Plain, node: Typed) -> Lowered:
+    """The bit field ``part``, which ``node`` is, casts looked through; ``described`` its type."""
     bits = part.bits
     assert bits is not None
     own = plain(checker, part.type)
     signed = own is not None and own.decode.signed
-    kept = min(bits.width, 8 * made.size)  # a cast to a narrower type takes the low bits
-    if kept < bits.width:
-        signed = made.decode.signed
-    decode = Decode(made.decode.kind, kept, signed, None, made.decode.enumerators)
+    width = min(bits.width, 8 * described.size)  # a cast to a narrower type takes the low bits
+    if width < bits.width:
+        signed = described.decode.signed
+    decode = Decode(described.decode.kind, width, signed, None, described.decode.enumerators)
     holder = checker.size(part.base.type)
     # The member's own offset is already in bits.offset: the field lies in the base object.
     found = where(checker.site, part.base)
     first = bits.offset // 8
     last = (bits.offset + bits.width + 7) // 8
-    if isinstance(found, Spread):
-        inner = Spread(found.pieces, found.offset + first)
+    if isinstance(found, Composite):
+        inner = Composite(found.pieces, found.offset + first)
         one = _back(piece_at(checker.site, inner, last - first, node.span), first)
         holder = None
     else:
@@ -704,7 +715,7 @@ def bit_field(checker: Checker, part: Subobject, made: Plain, node: Typed) -> Lo
             start = bits.offset - 8 * byte
             if not checker.program.little_endian:
                 start = container - start - bits.width  # offsets count from the other end
-            store: Store = Bits(kept, start, container)
+            store: Store = Bits(width, start, container)
             return Lowered("", Fetch(place, store), decode, node.type)
         case InValue(base=base, offset=offset, size=size):
             start = 8 * offset + bits.offset
@@ -715,26 +726,26 @@ def bit_field(checker: Checker, part: Subobject, made: Plain, node: Typed) -> Lo
                 from fetchc.lower.no_fetch import straddles
 
                 raise straddles(node.span)
-            return Lowered("", Fetch(base, Bits(kept, start, word)), decode, node.type)
-        case Known(value=value, left=left):
+            return Lowered("", Fetch(base, Bits(width, start, word)), decode, node.type)
+        case ImplicitValue(value=value, left=left):
             if left is not None and 8 * left < bits.offset + bits.width:
                 from fetchc.lower.no_fetch import outside
 
                 raise outside(node.span)
-            number = value >> bits.offset & ((1 << kept) - 1)
+            number = value >> bits.offset & ((1 << width) - 1)
             store = Scalar("u", 64)
             constant = immediate(checker.site, number, node.span)
             return Lowered("", Fetch(constant, store), decode, node.type)
 
 
-def _back(found: Memory | InValue | Known, by: int) -> Memory | InValue | Known:
+def _back(found: Memory | InValue | ImplicitValue, by: int) -> Memory | InValue | ImplicitValue:
     match found:
         case Memory(base=base, offset=offset, user=user):
             return Memory(base, offset - by, user)
         case InValue(base=base, offset=offset, size=size):
             return InValue(base, offset - by, size)
-        case Known(value=value, left=left):
-            return Known(value << (8 * by), None if left is None else left + by)
+        case ImplicitValue(value=value, left=left):
+            return ImplicitValue(value << (8 * by), None if left is None else left + by)
 
 
 def smallest_container(offset: int, width: int, holder: int | None, span: Span) -> tuple[int, int]:

@@ -61,13 +61,13 @@ class DescriptionPlan(Record):
 
 def dynamic_type(checker: Checker, planned: InterfacePlan) -> DynamicTypePlan | None:
     """The dynamic type of an interface; None where the program does not say how to find it."""
-    node, made = planned.node, planned.type
+    node, resolved = planned.node, planned.type
     types = runtime_types(checker)
-    word = go_values.dynamic_type(checker, node, made, node.span)
+    word = go_values.dynamic_type(checker, node, resolved, node.span)
     start = go_values.types_start(checker, node.span)
     if types is None or word is None or start is None:
         return None
-    return DynamicTypePlan(word, start, types, not made.empty)
+    return DynamicTypePlan(word, start, types, not resolved.empty)
 
 
 def runtime_types(checker: Checker) -> RuntimeTypes | None:

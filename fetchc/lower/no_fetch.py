@@ -190,14 +190,14 @@ def _is_memory(place: Place) -> bool:
 
 def part_of_computed(node: Computed | Conditional | Dispatched) -> CompileError:
     """The refusal of more of it than the value."""
-    made = isinstance(node, Computed)
+    resolved = isinstance(node, Computed)
     return reject(
         "FC0312",
         "which object it is, is only known at run time"
-        if not made
+        if not resolved
         else "the number is not stored anywhere",
         node.span,
-        "computed" if made else "one of several places",
+        "computed" if resolved else "one of several places",
         help="put it at the end of the expression, and use `fetchc trace`",
         reason="several fetch-args",
     )
@@ -207,15 +207,15 @@ def part_of_computed(node: Computed | Conditional | Dispatched) -> CompileError:
 # The refusals of what is no number, or lies in no one place.
 
 
-def incomplete(checker: Checker, node: Typed, made: Type) -> CompileError:
+def incomplete(checker: Checker, node: Typed, resolved: Type) -> CompileError:
     """FC0311 for what has no size, no value, or is not the number that it should be."""
-    match made:
+    match resolved:
         case VoidType():
             reason = "it has no value"
         case DeclaredType():
             reason = "the file does not define it"
         case UnknownType():
-            reason = made.reason
+            reason = resolved.reason
         case _:
             reason = "it is not a number that a fetch-arg can hold"
     return reject(
@@ -256,9 +256,9 @@ def straddles(span: Span) -> CompileError:
 def leads_to_user(site: Site, node: Typed) -> bool:
     """Whether the kernel's source marks the pointer as one of the program's (``__user``)."""
     while True:
-        *_, made = steps(site.program, node.type)
-        if isinstance(made, PointerType):
-            for target in steps(site.program, made.target):
+        *_, resolved = steps(site.program, node.type)
+        if isinstance(resolved, PointerType):
+            for target in steps(site.program, resolved.target):
                 if not isinstance(target, QualifiedType):
                     break
                 if target.qualifier == USER:

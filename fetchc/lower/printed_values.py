@@ -11,7 +11,7 @@ from fetchc.check import scope
 from fetchc.check.members import find, follow_path, subobject
 from fetchc.check.typed_tree import Address, Convert, Located, Pointee, Subobject
 from fetchc.ir.fetch import Decode
-from fetchc.lower.fetches import Plain, bit_field_of, kept, plain
+from fetchc.lower.fetches import Plain, bit_field_of, plain, unwidened
 from fetchc.program.entities import (
     AtAddress,
     Indirect,
@@ -95,10 +95,12 @@ class FormPlan(Record):
     beside: tuple[PartPlan, ...] = ()
 
 
-def printed(checker: Checker, node: Typed, made: Type, scalar: Plain | None) -> PrintedPlan | None:
+def printed(
+    checker: Checker, node: Typed, resolved: Type, scalar: Plain | None
+) -> PrintedPlan | None:
     """The plan of a value that is printed in a form of its own; None of all others.
 
-    ``made`` is its type, ``scalar`` describes it where it is a number.
+    ``resolved`` is its type, ``scalar`` describes it where it is a number.
     """
     inner = node
     while isinstance(inner, Convert):
@@ -107,18 +109,18 @@ def printed(checker: Checker, node: Typed, made: Type, scalar: Plain | None) -> 
         target = inner.place.target
         if not is_on_entry(target) and isinstance(target, InMemory | Indirect):
             return variable_sum(checker, node, inner, scalar)
-    if (form := _form(checker, made)) and (found := _formed(checker, form, node, made)):
+    if (form := _form(checker, resolved)) and (found := _formed(checker, form, node, resolved)):
         return found
-    if is_closure(checker, made) and bit_field_of(node) is None:
+    if is_closure(checker, resolved) and bit_field_of(node) is None:
         return ClosurePlan(_code(checker, node))
     return None
 
 
-def is_closure(checker: Checker, made: Type) -> bool:
+def is_closure(checker: Checker, resolved: Type) -> bool:
     """Whether a value of the type points to a closure: code and captures."""
-    if not checker.site.language.closures or not isinstance(made, PointerType):
+    if not checker.site.language.closures or not isinstance(resolved, PointerType):
         return False
-    return isinstance(checker.resolved(made.target), FunctionType)
+    return isinstance(checker.resolved(resolved.target), FunctionType)
 
 
 def _code(checker: Checker, node: Typed) -> Typed:
@@ -130,10 +132,10 @@ def printed_scalar(checker: Checker, type_id: TypeId) -> Plain | None:
     found = plain(checker, type_id)
     if found is None or found.decode.kind != "integer":
         return found
-    made = checker.resolved(type_id)
-    if found.size == 8 and found.decode.signed and _form(checker, made) == "duration":
+    resolved = checker.resolved(type_id)
+    if found.size == 8 and found.decode.signed and _form(checker, resolved) == "duration":
         return Plain(found.store, Decode("duration", 64, True), 8)
-    if isinstance(made, IntType) and "." in made.name:
+    if isinstance(resolved, IntType) and "." in resolved.name:
         go = checker.program.go
         names = () if go is None else go.named_constants(checker.bare(type_id))
         if names:
@@ -151,7 +153,7 @@ def variable_sum(checker: Checker, node: Typed, variable: Located, scalar: Plain
 
     ``scalar`` describes it. None where the variable is in another kind of place.
     """
-    scalar = kept(checker, node, scalar)  # of a cast to a wider type the number itself
+    scalar = unwidened(checker, node, scalar)  # of a cast to a wider type the number itself
     match variable.place:
         case ConstantPlace(value=value, size=room):
             fits = room is None or room >= scalar.size
@@ -173,12 +175,12 @@ def passed_object(checker: Checker, variable: Located) -> Typed:
     place = variable.place
     if not isinstance(place, PointerTo):
         return variable
-    made = checker.resolved(variable.type)
-    if not isinstance(made, PointerType):
+    resolved = checker.resolved(variable.type)
+    if not isinstance(resolved, PointerType):
         return variable
-    target: Typed = Located(place.target, variable.name, made.target, variable.span)
+    target: Typed = Located(place.target, variable.name, resolved.target, variable.span)
     if place.offset:
-        target = Subobject(target, place.offset, None, made.target, variable.span)
+        target = Subobject(target, place.offset, None, resolved.target, variable.span)
     return Address(target, variable.type, variable.span)
 
 
@@ -190,17 +192,19 @@ _ZONE = 32  # bytes of an address' zone, the name of an interface of the machine
 _WORDS = (Decode("integer", 64), Decode("pointer", 64))
 
 
-def _form(checker: Checker, made: Type) -> str:
+def _form(checker: Checker, resolved: Type) -> str:
     # What the language's own table calls the form of a type; empty where it has none.
     listed = checker.site.language.written
-    name = made.name if isinstance(made, StructType | ArrayType | SliceType | IntType) else ""
+    name = (
+        resolved.name if isinstance(resolved, StructType | ArrayType | SliceType | IntType) else ""
+    )
     return table(listed)["types"].get(name, "") if listed and "." in name else ""
 
 
-def _formed(checker: Checker, form: str, node: Typed, made: Type) -> FormPlan | None:
-    match form, made:
+def _formed(checker: Checker, form: str, node: Typed, resolved: Type) -> FormPlan | None:
+    match form, resolved:
         case "time", StructType():
-            return _time(checker, node, made)
+            return _time(checker, node, resolved)
         case "ip", SliceType(element=element) if _is_byte(checker, element):
             return FormPlan(form, (PartPlan("bytes", node, most=_ADDRESS),))
         case "uuid", ArrayType(element=element, count=16) if _is_byte(checker, element):
@@ -216,10 +220,10 @@ def _is_byte(checker: Checker, element: TypeId) -> bool:
     return found is not None and found.size == 1 and found.decode == Decode("integer", 8)
 
 
-def _time(checker: Checker, node: Typed, made: StructType) -> FormPlan | None:
+def _time(checker: Checker, node: Typed, resolved: StructType) -> FormPlan | None:
     wanted = {"wall": Decode("integer", 64), "ext": Decode("integer", 64, True)}
     found = []
-    for member in made.members:
+    for member in resolved.members:
         simple = plain(checker, member.type)
         if simple is not None and wanted.get(member.name) == simple.decode:
             found.append(PartPlan(member.name, subobject(node, member, node.span)))

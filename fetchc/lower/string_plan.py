@@ -54,28 +54,30 @@ def utf_16_plan(checker: Checker, node: Typed) -> CountedStringPlan | None:
 
     What has a part of a string or array is none: its units begin at no fixed place.
     """
-    reference, made = None, checker.resolved(node.type)
-    if isinstance(made, PointerType):
+    reference, resolved = None, checker.resolved(node.type)
+    if isinstance(resolved, PointerType):
         scalar = plain(checker, node.type)
         assert scalar is not None
         reference = node, scalar
-        node = Pointee(node, made.target, node.span)
-        made = checker.resolved(made.target)
-    if not (isinstance(made, SequenceType) and made.text and made.window is None):
+        node = Pointee(node, resolved.target, node.span)
+        resolved = checker.resolved(resolved.target)
+    if not (isinstance(resolved, SequenceType) and resolved.text and resolved.window is None):
         return None
     from fetchc.check.indexing import element_at
 
     first = element_at(checker, node, 0, node.span, node.span)
-    length = subobject(node, made.length, node.span)
-    return CountedStringPlan(node, "utf-16", first, length, made.name, False, reference)
+    length = subobject(node, resolved.length, node.span)
+    return CountedStringPlan(node, "utf-16", first, length, resolved.name, False, reference)
 
 
 def counted_string_plan(
-    checker: Checker, node: Typed, made: StringType | SliceType
+    checker: Checker, node: Typed, resolved: StringType | SliceType
 ) -> CountedStringPlan:
     """The plan of a string with a length beside its pointer, or of a slice of bytes as one."""
     from fetchc.check.indexing import data_pointer
 
-    first = data_pointer(checker, node, made)
-    length = subobject(node, made.members[1], node.span)
-    return CountedStringPlan(node, "text", first, length, made.name, isinstance(made, SliceType))
+    first = data_pointer(checker, node, resolved)
+    length = subobject(node, resolved.members[1], node.span)
+    return CountedStringPlan(
+        node, "text", first, length, resolved.name, isinstance(resolved, SliceType)
+    )

@@ -55,55 +55,56 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
         return given
     if isinstance(node, Computed | Conditional | Dispatched):
         return node
-    made = checker.resolved(node.type)
-    if isinstance(made, StructType):
-        if reader and made.is_library:
+    resolved = checker.resolved(node.type)
+    if isinstance(resolved, StructType):
+        if reader and resolved.is_library:
             from fetchc.lower.aggregate_plan import library_object
 
-            if (found := library_object(checker, node, made)) is not None:
+            if (found := library_object(checker, node, resolved)) is not None:
                 return found
-        reader_value = checker.rules_for(made).reader_value
+        reader_value = checker.rules_for(resolved).reader_value
         if reader_value is not None:
             node = reader_value(checker, node)
             if isinstance(node, Computed | Conditional | Dispatched):
                 return node
-            made = checker.resolved(node.type)
+            resolved = checker.resolved(node.type)
     scalar = plain(checker, node.type)
     if reader:
         from fetchc.lower.printed_values import printed, printed_scalar
 
-        if (form := printed(checker, node, made, scalar)) is not None:
+        if (form := printed(checker, node, resolved, scalar)) is not None:
             return form
         scalar = printed_scalar(checker, node.type)
     if scalar is not None and (
-        not isinstance(made, PointerType | MapType | ChannelType) or bit_field_of(node) is not None
+        not isinstance(resolved, PointerType | MapType | ChannelType)
+        or bit_field_of(node) is not None
     ):
         return NumberPlan(node, scalar)
-    if is_string_pointer(checker, made):
+    if is_string_pointer(checker, resolved):
         from fetchc.lower.string_plan import StringPlan
 
         return StringPlan(node)
-    if isinstance(made, PointerType | SequenceType | StringType):
+    if isinstance(resolved, PointerType | SequenceType | StringType):
         from fetchc.lower.string_plan import counted_string_plan, utf_16_plan
 
-        if isinstance(made, StringType):
-            return counted_string_plan(checker, node, made)
+        if isinstance(resolved, StringType):
+            return counted_string_plan(checker, node, resolved)
         if (string := utf_16_plan(checker, node)) is not None:
             return string
-    if isinstance(made, MapType | ChannelType):
+    if isinstance(resolved, MapType | ChannelType):
         from fetchc.lower.aggregate_plan import entry_count
 
         return entry_count(checker, node)
     if scalar is not None:
-        if reader and isinstance(made, PointerType):
+        if reader and isinstance(resolved, PointerType):
             from fetchc.lower.aggregate_plan import pointer
 
-            if (target := pointer(checker, node, made, scalar)) is not None:
+            if (target := pointer(checker, node, resolved, scalar)) is not None:
                 return target
         return NumberPlan(node, scalar)
     from fetchc.lower.aggregate_plan import aggregate
 
-    return aggregate(checker, node, made)
+    return aggregate(checker, node, resolved)
 
 
 def is_array(checker: Checker, node: Typed) -> bool:

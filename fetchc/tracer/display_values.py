@@ -82,9 +82,9 @@ class Character(str):
 
     def __new__(cls, text: str, number: int) -> Character:
         """The text that people read, and the code."""
-        made = super().__new__(cls, text)
-        made.number = number
-        return made
+        created = super().__new__(cls, text)
+        created.number = number
+        return created
 
 
 class Enumerator(dict[str, "Value"]):
@@ -119,9 +119,9 @@ class CutString(str):
 
     def __new__(cls, text: str, length: int | None) -> CutString:
         """The text that is left, and the length of the whole one."""
-        made = super().__new__(cls, text)
-        made.length = length
-        return made
+        created = super().__new__(cls, text)
+        created.length = length
+        return created
 
 
 class CutStructure(dict[str, "Value"]):
@@ -204,17 +204,17 @@ def _moment(ticks: int) -> str | None:
 
 def _date_time(parts: Numbers) -> str | None:
     data = parts["_dateData"] & (1 << 64) - 1
-    made = _moment(data & _TICKS)
-    return None if made is None else made + "Z" * (data >> 62 == _UTC)
+    moment = _moment(data & _TICKS)
+    return None if moment is None else moment + "Z" * (data >> 62 == _UTC)
 
 
 def _date_time_offset(parts: Numbers) -> str | None:
     # The time is that of Greenwich, the offset is in minutes.
     minutes = parts["_offsetMinutes"]
-    made = _moment((parts["_dateData"] & _TICKS) + minutes * 60 * _SECOND)
-    if made is None or abs(minutes) > 14 * 60:
+    moment = _moment((parts["_dateData"] & _TICKS) + minutes * 60 * _SECOND)
+    if moment is None or abs(minutes) > 14 * 60:
         return None
-    return f"{made}{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
+    return f"{moment}{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}"
 
 
 def _time_span(parts: Numbers) -> str:

@@ -124,7 +124,7 @@ class Fields:
         self._kernel = kernel
         self._taken = taken
         self._listed: list[tuple[str, Fetch]] = []
-        self._made: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
+        self._names: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
         self._blocks: list[Block] = []
         self._number = 0
         # Of each pointer that a number was loaded by: its field and offset, and how far behind it
@@ -178,18 +178,18 @@ class Fields:
             else:
                 del self._loaded[base]
         for name, fetch in self._listed[listed:]:
-            if self._made.get(fetch) == name:
-                del self._made[fetch]
+            if self._names.get(fetch) == name:
+                del self._names[fetch]
         del self._listed[listed:]
         del self._blocks[blocks:]
 
     def add(self, fetch: Fetch) -> str:
         """The field of ``fetch``. Raises CompileError where the kernel rejects it."""
         fitting = for_kernel(fetch, self._kernel)
-        made = self._made.get(fitting)
-        if made is None:
-            made = self._made[fitting] = self._new(fitting)
-        return made
+        name = self._names.get(fitting)
+        if name is None:
+            name = self._names[fitting] = self._new(fitting)
+        return name
 
     def _new(self, fetch: Fetch) -> str:
         assert self.span is not None
@@ -312,7 +312,7 @@ class Fields:
         if (found := self.spot(word)) is not None:
             return found[:2]
         for store in (Scalar("x", 64), Scalar("u", 64)):
-            same = self._made.get(Fetch(pointer, store))
+            same = self._names.get(Fetch(pointer, store))
             if same is not None:
                 return same, 0
         return self.add(word), 0

@@ -289,12 +289,12 @@ def symbol_file(architecture: str, symbols: Iterable[tuple[int, int, str]]) -> b
     at_own = at_names + len(names)
     at_sections = (at_own + len(NAMES) + 7) & -8
     machine = MACHINES[architecture]
-    made = HEADER.pack(
+    image = HEADER.pack(
         IDENT, SHARED, machine, 1, 0, HEADER.size, at_sections, 0, HEADER.size, SEGMENT.size, 1,
         SECTION.size, 5, 4,
     )  # fmt: skip
-    made += SEGMENT.pack(LOAD, READ_EXECUTE, 0, 0, 0, end, end, 0x1000)
-    made += bytes(table) + bytes(names) + NAMES
+    image += SEGMENT.pack(LOAD, READ_EXECUTE, 0, 0, 0, end, end, 0x1000)
+    image += bytes(table) + bytes(names) + NAMES
     sections = [
         (0, 0, 0, 0, 0, 0, 0, 0, 0, 0),
         (1, NO_BITS, ALLOCATED_CODE, 0, 0, end, 0, 0, 16, 0),
@@ -302,7 +302,7 @@ def symbol_file(architecture: str, symbols: Iterable[tuple[int, int, str]]) -> b
         (15, STRINGS, 0, 0, at_names, len(names), 0, 0, 1, 0),
         (23, STRINGS, 0, 0, at_own, len(NAMES), 0, 0, 1, 0),
     ]
-    return made.ljust(at_sections, b"\0") + b"".join(SECTION.pack(*one) for one in sections)
+    return image.ljust(at_sections, b"\0") + b"".join(SECTION.pack(*one) for one in sections)
 
 
 FOLDER = "/tmp"  # where runtimes write maps, and perf looks for them

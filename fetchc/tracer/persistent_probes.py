@@ -120,9 +120,13 @@ class State:
         except (ValueError, RecursionError):
             raise self._damaged() from None
 
-    def save(self, kept: Sequence[AddedEvent]) -> None:
+    def save(self, entries: Sequence[AddedEvent]) -> None:
         """Replace the file: by all of the new one or not at all."""
-        document = {"form": _FORM, "boot": self._boot, "definitions": [_shown(one) for one in kept]}
+        document = {
+            "form": _FORM,
+            "boot": self._boot,
+            "definitions": [_shown(one) for one in entries],
+        }
         try:
             handle, temporary = tempfile.mkstemp(dir=os.path.dirname(self.path))  # 0600
         except OSError as error:
@@ -165,8 +169,8 @@ def _running_boot() -> str:
         return file.read().strip()
 
 
-def _shown(kept: AddedEvent) -> dict[str, object]:
-    return {field: getattr(kept, field) for field in AddedEvent.__match_args__}
+def _shown(entries: AddedEvent) -> dict[str, object]:
+    return {field: getattr(entries, field) for field in AddedEvent.__match_args__}
 
 
 def _parsed(document: Any, boot: str) -> list[AddedEvent]:
@@ -175,8 +179,8 @@ def _parsed(document: Any, boot: str) -> list[AddedEvent]:
         raise ValueError("not a document of ours")
     if document["form"] != _FORM or type(document["definitions"]) is not list:
         raise ValueError("not a form of ours")
-    kept = [_entry(each) for each in document["definitions"]]
-    return kept if document["boot"] == boot else []
+    entries = [_entry(each) for each in document["definitions"]]
+    return entries if document["boot"] == boot else []
 
 
 def _entry(shown: Any) -> AddedEvent:
@@ -233,7 +237,7 @@ def add(tracefs: Tracefs, state: State, wanted: AddedEvent, enable: bool) -> Lis
     down (FC0712). Nothing is there then.
     """
     with shielded(), state.locked():
-        kept = _present(state.load(), tracefs)
+        entries = _present(state.load(), tracefs)
         name = (wanted.group, wanted.event)
         if tracefs.exists("events", *name):
             raise refused(
@@ -244,15 +248,15 @@ def add(tracefs: Tracefs, state: State, wanted: AddedEvent, enable: bool) -> Lis
         install(tracefs, wanted.definitions)
         try:
             lines = tuple(_by_event(tracefs, [wanted]).get(name, ()))
-            made = AddedEvent(*name, wanted.binary, wanted.function, wanted.expressions, lines)
-            state.save([*kept, made])
+            entry = AddedEvent(*name, wanted.binary, wanted.function, wanted.expressions, lines)
+            state.save([*entries, entry])
             if enable:
                 _switch(tracefs, *name, on=True)
         except BaseException:
             uninstall(tracefs, [name])
-            state.save(kept)
+            state.save(entries)
             raise
-    return ListedEvent(*name, "added", lines, made, enable, 0)
+    return ListedEvent(*name, "added", lines, entry, enable, 0)
 
 
 def added_events(state: State) -> tuple[list[AddedEvent], tuple[Diagnostic, ...]]:
@@ -263,22 +267,22 @@ def added_events(state: State) -> tuple[list[AddedEvent], tuple[Diagnostic, ...]
         return [], error.diagnostics
 
 
-def definitions(tracefs: Tracefs, kept: Sequence[AddedEvent]) -> list[ListedEvent]:
-    """Every event of a probe, those of uprobes first; ``kept`` are those that were added."""
-    lines = _by_event(tracefs, kept)
-    ours = {(one.group, one.event): one for one in kept}
+def definitions(tracefs: Tracefs, entries: Sequence[AddedEvent]) -> list[ListedEvent]:
+    """Every event of a probe, those of uprobes first; ``entries`` are those that were added."""
+    lines = _by_event(tracefs, entries)
+    ours = {(one.group, one.event): one for one in entries}
     counted = hits(tracefs)
     found = []
     for name, own in lines.items():
-        made = ours.get(name)
-        if made is not None and sorted(made.definitions) != sorted(own):
-            made = None
-        owner = "other" if made is None else "added"
+        entry = ours.get(name)
+        if entry is not None and sorted(entry.definitions) != sorted(own):
+            entry = None
+        owner = "other" if entry is None else "added"
         living = alive(name[0])
-        if made is None and living is not None:
+        if entry is None and living is not None:
             owner = "session" if living else "stale"
         enabled = _enabled(tracefs, *name)
-        found.append(ListedEvent(*name, owner, tuple(own), made, enabled, counted.get(name)))
+        found.append(ListedEvent(*name, owner, tuple(own), entry, enabled, counted.get(name)))
     return found
 
 
@@ -329,8 +333,8 @@ def remove(tracefs: Tracefs, state: State, names: Sequence[str] | None) -> list[
     (FC0710). Where one of the names is wrong, nothing is removed.
     """
     with shielded(), state.locked():
-        kept = state.load()
-        present = definitions(tracefs, kept)
+        entries = state.load()
+        present = definitions(tracefs, entries)
         ours = [one for one in present if one.owner == "added"]
         chosen = ours if names is None else [_chosen(present, name) for name in names]
         for one in chosen:
@@ -339,7 +343,7 @@ def remove(tracefs: Tracefs, state: State, names: Sequence[str] | None) -> list[
         try:
             uninstall(tracefs, [(one.group, one.event) for one in chosen])
         finally:
-            state.save(_present(kept, tracefs))
+            state.save(_present(entries, tracefs))
     return chosen
 
 
@@ -361,6 +365,6 @@ def _chosen(present: list[ListedEvent], name: str) -> ListedEvent:
     raise refused("FC0711", what, notes=("fetchc does not remove it",), help=help)
 
 
-def _present(kept: Sequence[AddedEvent], tracefs: Tracefs) -> list[AddedEvent]:
+def _present(entries: Sequence[AddedEvent], tracefs: Tracefs) -> list[AddedEvent]:
     # Those that the kernel still has an event of: what is not listed may be there all the same.
-    return [one for one in kept if tracefs.exists("events", one.group, one.event)]
+    return [one for one in entries if tracefs.exists("events", one.group, one.event)]
