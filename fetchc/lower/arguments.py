@@ -115,7 +115,7 @@ def _ends_nowhere(checker: Checker, planned: CountedStringPlan) -> Diagnostic:
 
     return Diagnostic(
         "FC0601",
-        f"a {spelled} has no NUL at its end: the text runs on to the next one",
+        f"a {spelled} has no NUL at its end: the string continues to the next one",
         Label(node.span, "a `string`" if in_go else f"a {spelled}"),
         notes=("the kernel shows what follows in memory, `(fault)`, or drops the event",),
         help="`fetchc trace` reads as many bytes as the length says"
