@@ -24,20 +24,20 @@ __all__ = ["grid", "refuse_grid_element", "refuse_window"]
 
 def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
     """The array of several dimensions, or the part of one, that ``base`` is or leads to."""
-    made = checker.resolved(base.type)
-    if isinstance(made, PointerType):
-        base = Pointee(base, made.target, base.span)
-        made = checker.resolved(base.type)
-    if isinstance(made, SequenceType) and (made.dimensions or made.window):
-        return base, made
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, PointerType):
+        base = Pointee(base, resolved.target, base.span)
+        resolved = checker.resolved(base.type)
+    if isinstance(resolved, SequenceType) and (resolved.dimensions or resolved.window):
+        return base, resolved
     return None
 
 
-def refuse_grid_element(node: Typed, made: CellType) -> CompileError:
+def refuse_grid_element(node: Typed, resolved: CellType) -> CompileError:
     """The refusal of an element that no single fetch-arg reaches."""
-    if made.array.window is not None:
-        return refuse_window(made.array, node.span)
-    first = ", ".join(["0"] * (len(made.indices) - 1) + [str(made.indices[-1])])
+    if resolved.array.window is not None:
+        return refuse_window(resolved.array, node.span)
+    first = ", ".join(["0"] * (len(resolved.indices) - 1) + [str(resolved.indices[-1])])
     return reject(
         "FC0304",
         "a row of an array of several dimensions is found by a multiplication",
@@ -48,15 +48,15 @@ def refuse_grid_element(node: Typed, made: CellType) -> CompileError:
     )
 
 
-def refuse_window(made: SequenceType, span: Span) -> CompileError:
+def refuse_window(resolved: SequenceType, span: Span) -> CompileError:
     """The refusal of elements whose place a fetch-arg would have to count from an index."""
-    assert made.window is not None
-    start = made.window.start.name
-    items = made.elements.name
-    if made.window.backwards:
+    assert resolved.window is not None
+    start = resolved.window.start.name
+    items = resolved.elements.name
+    if resolved.window.backwards:
         return reject(
             "FC0304",
-            f"the first element of `{made.name}` is the last one of an array",
+            f"the first element of `{resolved.name}` is the last one of an array",
             span,
             "a fetch-arg cannot subtract",
             notes=(f"which one that is, is only known at run time (`.{start}`)",),
@@ -64,11 +64,11 @@ def refuse_window(made: SequenceType, span: Span) -> CompileError:
         )
     return reject(
         "FC0304",
-        f"the elements of `{made.name}` begin at the index `{start}` of an array",
+        f"the elements of `{resolved.name}` begin at the index `{start}` of an array",
         span,
         "a fetch-arg cannot add",
         notes=(f"which index that is, is only known at run time (`.{start}`)",),
         help=f"count from the array's own start (`.{items}[0]`), or let `fetchc trace` read it"
-        if not made.window.of_any
+        if not resolved.window.of_any
         else "let `fetchc trace` read it",
     )

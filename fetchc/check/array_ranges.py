@@ -130,13 +130,13 @@ def _value(checker: Checker, bound: tree.Expression, variables: bool) -> int | N
             return None
         return apply(bound.operator, left, right)
     found = checker.check(bound)
-    made = checker.resolved(found.type)
-    if not isinstance(made, IntType | CharType | EnumType | BoolType):
+    resolved = checker.resolved(found.type)
+    if not isinstance(resolved, IntType | CharType | EnumType | BoolType):
         return None
     if isinstance(found, Constant):
         return found.value
     if variables and isinstance(found, Located) and isinstance(found.place, KnownPlace):
-        return wrapped(found.place.value, made)
+        return wrapped(found.place.value, resolved)
     return None
 
 
@@ -169,8 +169,8 @@ def element_range(
         indexing.element_at(checker, base, high - 1, span, bounds)
     counted = checker.resolved(base.type)
     text = encoding(checker, first.type) if not isinstance(counted, StringType) else "text"
-    made = RangeType(f"{checker.spell(first.type)}[]", None, first.type, text)
-    return Ranged(first, start, low, high, bound, checker.program.intern(made), span)
+    range_type = RangeType(f"{checker.spell(first.type)}[]", None, first.type, text)
+    return Ranged(first, start, low, high, bound, checker.program.intern(range_type), span)
 
 
 def end_of_elements(checker: Checker, base: Typed, bounds: Span) -> Typed:
@@ -210,30 +210,32 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
             "one of two places",
             help="fetch it by itself, and the elements with a number",
         )
-    made = checker.resolved(bound.type)
+    resolved = checker.resolved(bound.type)
     spelled = checker.spell(bound.type)
     raise reject(
         "FC0303",
         f"the bounds of a range are integers, and this is a `{spelled}`",
         bound.span,
         "no number of elements",
-        help="dereference it: `*e`" if _leads_to_number(checker, made) else None,
+        help="dereference it: `*e`" if _leads_to_number(checker, resolved) else None,
     )
 
 
 def _is_number(checker: Checker, node: Typed) -> bool:
     if isinstance(node, Conditional | Dispatched):
         return False  # which one it is, a reader picks when it shows it
-    made = checker.resolved(node.type)
-    return _is_whole(made) or isinstance(made, DifferenceType)
+    resolved = checker.resolved(node.type)
+    return _is_whole(resolved) or isinstance(resolved, DifferenceType)
 
 
-def _is_whole(made: Type) -> bool:
-    return isinstance(made, IntType | CharType | EnumType | BoolType) and made.size in _SIZES
+def _is_whole(resolved: Type) -> bool:
+    return (
+        isinstance(resolved, IntType | CharType | EnumType | BoolType) and resolved.size in _SIZES
+    )
 
 
-def _leads_to_number(checker: Checker, made: Type) -> bool:
-    return isinstance(made, PointerType) and _is_whole(checker.resolved(made.target))
+def _leads_to_number(checker: Checker, resolved: Type) -> bool:
+    return isinstance(resolved, PointerType) and _is_whole(checker.resolved(resolved.target))
 
 
 def _size(checker: Checker, base: Typed) -> Typed | None:
@@ -245,23 +247,25 @@ def _size(checker: Checker, base: Typed) -> Typed | None:
 
 def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | int | None:
     """The number of elements that there are; None where no type tells."""
-    made = checker.resolved(base.type)
-    if isinstance(made, PointerType):
-        inner = checker.resolved(made.target)
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, PointerType):
+        inner = checker.resolved(resolved.target)
         if isinstance(inner, SequenceType) or checker.site.language.pointer_indexes_array:
-            made = inner
-    match made:
+            resolved = inner
+    match resolved:
         case ArrayType(count=0 | 1):
             if indexing.has_open_end(checker, base):
                 return None
-            raise _flexible(checker, base, made, bounds)
+            raise _flexible(checker, base, resolved, bounds)
         case ArrayType(count=count):
             return count
         case SliceType():
-            most = made.members[-1]  # the capacity, where there is one
+            most = resolved.members[-1]  # the capacity, where there is one
             return Subobject(base, most.offset, None, most.type, base.span)
         case StringType():
-            return Subobject(base, made.members[1].offset, None, made.members[1].type, base.span)
+            return Subobject(
+                base, resolved.members[1].offset, None, resolved.members[1].type, base.span
+            )
         case SequenceType():
             raise reject(
                 "FC0304",
@@ -274,9 +278,9 @@ def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | i
             return None
 
 
-def _flexible(checker: Checker, base: Typed, made: ArrayType, bounds: Span) -> CompileError:
+def _flexible(checker: Checker, base: Typed, resolved: ArrayType, bounds: Span) -> CompileError:
     # A bound is a bound, and no range of these would vary.
-    only = "no elements" if made.count == 0 else "one element"
+    only = "no elements" if resolved.count == 0 else "one element"
     return reject(
         "FC0303",
         f"`{checker.spell(base.type)}` has {only}",
@@ -284,7 +288,7 @@ def _flexible(checker: Checker, base: Typed, made: ArrayType, bounds: Span) -> C
         "bounds that vary",
         secondary=(Label(base.span, "an array"),),
         help="if more follow it, count from an address: "
-        + ("`(&a[0])[0:n]`" if made.count else "`((T *)&a)[0:n]`"),
+        + ("`(&a[0])[0:n]`" if resolved.count else "`((T *)&a)[0:n]`"),
     )
 
 
@@ -313,12 +317,12 @@ def grid_element(checker: Checker, base: Typed, node: tree.Index) -> Typed:
             node.index_span,
             "below zero",
         )
-    holder, made = found
-    if made.window is None and not any(wanted[:-1]):
+    holder, resolved = found
+    if resolved.window is None and not any(wanted[:-1]):
         return indexing.element_at(checker, holder, wanted[-1], node.span, node.index_span)
     element = indexing.element_at(checker, holder, 0, node.span, node.index_span).type
     name, size = checker.spell(element), checker.size(element)
-    type_id = checker.program.intern(CellType(name, size, made, wanted))
+    type_id = checker.program.intern(CellType(name, size, resolved, wanted))
     return Subobject(holder, ByteOffset(0), None, type_id, node.span)
 
 
@@ -343,10 +347,10 @@ def has_variable_length(node: Typed) -> bool:
 
 def whole_array(checker: Checker, node: Typed) -> Ranged | None:
     """``a[0:n]`` of the array ``node`` that has ``n`` elements at the site; None of all others."""
-    made, site = checker.resolved(node.type), checker.site
-    if not isinstance(made, ArrayType) or made.count is not None or site.function is None:
+    resolved, site = checker.resolved(node.type), checker.site
+    if not isinstance(resolved, ArrayType) or resolved.count is not None or site.function is None:
         return None
-    if site.function.die is None or checker.size(made.element) is None:
+    if site.function.die is None or checker.size(resolved.element) is None:
         return None
     found = site.program.array_length(checker.bare(node.type), site.function, site.address)
     if found is None or is_on_entry(found[0]) or not site.program.little_endian:
@@ -365,11 +369,11 @@ def whole_array(checker: Checker, node: Typed) -> Ranged | None:
     if more:
         number = Computed((Term(number, None, 1, 1),), more, False, word, node.span)
     first = indexing.element_at(checker, node, 0, node.span, node.span)
-    name = f"{checker.spell(made.element)}[]"
-    element = checker.resolved(made.element)
+    name = f"{checker.spell(resolved.element)}[]"
+    element = checker.resolved(resolved.element)
     is_text = isinstance(element, CharType) and element.name in ("char", "char8_t")
     encoding = "text" if is_text else ""
-    type_id = checker.program.intern(RangeType(name, None, made.element, encoding))
+    type_id = checker.program.intern(RangeType(name, None, resolved.element, encoding))
     return Ranged(first, 0, 0, number, None, type_id, node.span)
 
 

@@ -60,21 +60,21 @@ def capacity(checker: Checker, operand: Typed, span: Span) -> Typed:
 def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
     if checker.site.language.dereferences and checker.rules.referent is not None:
         operand = checker.rules.referent(checker, operand)
-    made = checker.resolved(operand.type)
-    if isinstance(made, StructType) and what == "len":
-        method = checker.rules_for(made).method
+    resolved = checker.resolved(operand.type)
+    if isinstance(resolved, StructType) and what == "len":
+        method = checker.rules_for(resolved).method
         counted = None if method is None else method(checker, operand, "size", span)
         if counted is not None:
             return counted
-    if isinstance(made, PointerType) and isinstance(
-        inner := checker.resolved(made.target), ArrayType
+    if isinstance(resolved, PointerType) and isinstance(
+        inner := checker.resolved(resolved.target), ArrayType
     ):
-        made = inner
-    if isinstance(made, PointerType) and isinstance(
-        inner := checker.resolved(made.target), SequenceType
+        resolved = inner
+    if isinstance(resolved, PointerType) and isinstance(
+        inner := checker.resolved(resolved.target), SequenceType
     ):
-        operand, made = Pointee(operand, made.target, operand.span), inner
-    match made:
+        operand, resolved = Pointee(operand, resolved.target, operand.span), inner
+    match resolved:
         case SequenceType(length=size) if what == "len":
             return members.subobject(operand, size, span)
         case ArrayType(count=int(count)):
@@ -334,10 +334,10 @@ def binary(checker: Checker, operator: str, left: Typed, right: Typed, span: Spa
     if operator == "+" and isinstance(left, Constant):
         left, right = right, left
     left = decayed(checker, left)
-    made = checker.resolved(left.type)
-    if operator in "+-" and isinstance(made, PointerType) and isinstance(right, Constant):
+    resolved = checker.resolved(left.type)
+    if operator in "+-" and isinstance(resolved, PointerType) and isinstance(right, Constant):
         steps = right.value if operator == "+" else -right.value
-        return Shift(left, ByteOffset(steps * _stride(checker, left, made)), left.type, span)
+        return Shift(left, ByteOffset(steps * _stride(checker, left, resolved)), left.type, span)
     raise reject(
         "FC0308",
         f"a fetch-arg cannot compute `{operator}` of what it loads",
@@ -348,15 +348,15 @@ def binary(checker: Checker, operator: str, left: Typed, right: Typed, span: Spa
     )
 
 
-def _stride(checker: Checker, pointer: Typed, made: PointerType) -> int:
-    target = checker.resolved(made.target)
+def _stride(checker: Checker, pointer: Typed, resolved: PointerType) -> int:
+    target = checker.resolved(resolved.target)
     if isinstance(target, VoidType | FunctionType):
         return 1  # as GNU C counts
-    size = checker.size(made.target)
+    size = checker.size(resolved.target)
     if size is None:
         raise reject(
             "FC0311",
-            f"`{checker.spell(made.target)}` has no size: a pointer to it cannot move",
+            f"`{checker.spell(resolved.target)}` has no size: a pointer to it cannot move",
             pointer.span,
             f"this is `{checker.spell(pointer.type)}`",
             help="cast it to `(char *)` to count in bytes",

@@ -54,9 +54,9 @@ class Checker(SiteTypes):
         span that shows the problem.
         """
         typed = _check(self, node)
-        made = self.resolved(typed.type)
-        if isinstance(made, PointerType) and made.reference:
-            target = made.target
+        resolved = self.resolved(typed.type)
+        if isinstance(resolved, PointerType) and resolved.reference:
+            target = resolved.target
             return self.of_each(typed, lambda one: Pointee(one, target, typed.span))
         return typed
 
@@ -71,17 +71,17 @@ class Checker(SiteTypes):
             self._rules = type_rules("kernel" if self.program.in_kernel and not key else key)
         return self._rules
 
-    def rules_for(self, made: Type) -> TypeRules:
+    def rules_for(self, resolved: Type) -> TypeRules:
         """The rules for values of a type: those of the one language that has such types.
 
         They hold at sites of other languages of the program, too. Of types that several languages
         have, the rules of the site's language.
         """
-        match made:
+        match resolved:
             case StructType():
-                if made.value is not None or made.variants:
+                if resolved.value is not None or resolved.variants:
                     return type_rules("rust")
-                return type_rules("c++") if made.is_library else self.rules
+                return type_rules("c++") if resolved.is_library else self.rules
             case InterfaceType() | ChannelType():
                 return type_rules("go")
             case _:
@@ -96,13 +96,13 @@ class Checker(SiteTypes):
 
         What ``make`` assumes of one of them has to hold only where that one is the object.
         """
-        made, given = [], []
+        results, given = [], []
         for one, before in zip((node.if_zero, node.if_nonzero), node.assumptions, strict=True):
             mark = len(self.assumptions)
-            made.append(self.of_each(one, make))
+            results.append(self.of_each(one, make))
             given.append((*before, *self.assumptions[mark:]))
             del self.assumptions[mark:]
-        (first, other), span = made, made[0].span
+        (first, other), span = results, results[0].span
         together = (given[0], given[1])
         return Conditional(node.number, first, other, first.type, span, node.adjacent, together)
 
@@ -220,24 +220,24 @@ def _of_receiver(checker: Checker, name: str, span: Span) -> Typed | None:
 
 def _without_receiver(checker: Checker, this: Variable, name: str, span: Span) -> Typed | None:
     # What all objects of the class share, where the object itself cannot be fetched.
-    made, static_member = _class_of(checker, this), checker.rules.static_member
-    if made is None or not made.name or static_member is None:
+    resolved, static_member = _class_of(checker, this), checker.rules.static_member
+    if resolved is None or not resolved.name or static_member is None:
         return None
-    return static_member(checker, f"{made.name}::{name}", span)
+    return static_member(checker, f"{resolved.name}::{name}", span)
 
 
 def _is_of_object(checker: Checker, this: Variable, name: str, span: Span) -> bool:
     # Whether the name may be a member of the object, or of what a lambda captured.
-    made, may_be_member = checker.resolved(this.type), checker.rules.may_be_member
-    if not isinstance(made, PointerType) or this.name != "this" or may_be_member is None:
+    resolved, may_be_member = checker.resolved(this.type), checker.rules.may_be_member
+    if not isinstance(resolved, PointerType) or this.name != "this" or may_be_member is None:
         return True
-    return may_be_member(checker, checker.bare(made.target), name, span)
+    return may_be_member(checker, checker.bare(resolved.target), name, span)
 
 
 def _class_of(checker: Checker, this: Variable) -> StructType | None:
     pointer = checker.resolved(this.type)
-    made = checker.resolved(pointer.target) if isinstance(pointer, PointerType) else None
-    return made if isinstance(made, StructType) else None
+    resolved = checker.resolved(pointer.target) if isinstance(pointer, PointerType) else None
+    return resolved if isinstance(resolved, StructType) else None
 
 
 def _property(checker: Checker, name: str, span: Span) -> Typed | None:
@@ -321,9 +321,9 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
                 from fetchc.check.array_ranges import grid_element
 
                 return grid_element(checker, base, node)
-        made, found = checker.resolved(base.type), None
-        if isinstance(made, StructType):
-            block_element = checker.rules_for(made).block_element
+        resolved, found = checker.resolved(base.type), None
+        if isinstance(resolved, StructType):
+            block_element = checker.rules_for(resolved).block_element
             if block_element is not None:
                 found = block_element(checker, base, node.index, node.span, node.index_span)
         if found is None:
@@ -354,17 +354,17 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
     from fetchc.check.conversions import decayed
 
     pointer = decayed(checker, operand)
-    made = checker.resolved(pointer.type)
-    if isinstance(made, StructType):
-        dereference = checker.rules_for(made).dereference
+    resolved = checker.resolved(pointer.type)
+    if isinstance(resolved, StructType):
+        dereference = checker.rules_for(resolved).dereference
         found = None if dereference is None else dereference(checker, pointer, span)
         if found is not None:
             return found
     label = Label(operand.span, f"this is `{checker.spell(operand.type)}`")
-    if not isinstance(made, PointerType):
+    if not isinstance(resolved, PointerType):
         word = checker.size(operand.type) == checker.program.word_bytes
         help = "cast it, if it holds an address: `*(unsigned long *)e`" if word else None
-        if isinstance(made, StructType):
+        if isinstance(resolved, StructType):
             help = "it is the object itself: leave the `*` out"
         raise reject(
             "FC0305",
@@ -374,7 +374,7 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
             secondary=(label,),
             help=help,
         )
-    target = checker.resolved(made.target)
+    target = checker.resolved(resolved.target)
     if isinstance(target, FunctionType):
         raise reject(
             "FC0310",
@@ -393,7 +393,7 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
             secondary=(label,),
             help="cast it first: `*(int *)e`",
         )
-    return Pointee(pointer, made.target, span)
+    return Pointee(pointer, resolved.target, span)
 
 
 def _cast(checker: Checker, node: tree.Cast) -> Typed:
@@ -410,9 +410,9 @@ def _assertion(checker: Checker, base: tree.Expression, wanted: tree.TypeName, s
     from fetchc.check.conversions import type_named
 
     operand, target = checker.check(base), type_named(checker, wanted)
-    made = checker.resolved(operand.type)
-    assertion = checker.rules_for(made).assertion
-    if assertion is None or not isinstance(made, InterfaceType):
+    resolved = checker.resolved(operand.type)
+    assertion = checker.rules_for(resolved).assertion
+    if assertion is None or not isinstance(resolved, InterfaceType):
         spelled = checker.spell(operand.type)
         raise reject(
             "FC0313",

@@ -44,9 +44,9 @@ __all__ = [
 
 def decayed(checker: Checker, base: Typed) -> Typed:
     """``base``, an array as the address of its first element."""
-    made = checker.resolved(base.type)
-    if isinstance(made, ArrayType):
-        return Address(base, checker.pointer_to(made.element), base.span)
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, ArrayType):
+        return Address(base, checker.pointer_to(resolved.element), base.span)
     return base
 
 
@@ -64,9 +64,9 @@ def cast(
     source = checker.resolved(base.type)
     if checker.site.language.references and isinstance(source, PointerType):
         cast_pointer = checker.rules.cast_pointer
-        made = None if cast_pointer is None else cast_pointer(checker, wanted, base, source, span)
-        if made is not None:
-            return made
+        read = None if cast_pointer is None else cast_pointer(checker, wanted, base, source, span)
+        if read is not None:
+            return read
     if isinstance(base, Constant) and _is_number(target):
         return Constant(wrapped(base.value, target), wanted, span)
     if isinstance(target, PointerType | MapType | ChannelType):
@@ -82,16 +82,16 @@ def cast(
     raise _refused(checker, wanted, base, span)
 
 
-def _is_number(made: Type) -> bool:
-    return isinstance(made, IntType | CharType | BoolType | EnumType)
+def _is_number(resolved: Type) -> bool:
+    return isinstance(resolved, IntType | CharType | BoolType | EnumType)
 
 
-def _is_address(made: Type) -> bool:
-    return isinstance(made, PointerType | MapType | ChannelType | FunctionType)
+def _is_address(resolved: Type) -> bool:
+    return isinstance(resolved, PointerType | MapType | ChannelType | FunctionType)
 
 
-def _signed(made: Type) -> bool:
-    return isinstance(made, IntType | CharType | EnumType) and made.signed
+def _signed(resolved: Type) -> bool:
+    return isinstance(resolved, IntType | CharType | EnumType) and resolved.signed
 
 
 def _to_pointer(
@@ -334,9 +334,9 @@ _NAMES = frozenset(("char8_t", "char16_t", "char32_t", "wchar_t"))  # numbers in
 
 def encoding(checker: Checker, type_id: TypeId) -> str:
     """How elements of the type make a text; empty where they are no characters."""
-    made = checker.resolved(type_id)
-    if isinstance(made, CharType):
-        return _ENCODINGS.get(made.size, "")
+    resolved = checker.resolved(type_id)
+    if isinstance(resolved, CharType):
+        return _ENCODINGS.get(resolved.size, "")
     return encoding_by_name(checker, type_id)
 
 

@@ -50,13 +50,13 @@ def class_member(
 ) -> Typed | None:
     """``p->Base::member``, and ``p->shared`` of a static member; None of other members."""
     holder = members.follow_pointer(checker, base, base.span)
-    made = checker.resolved(holder.type)
-    if not isinstance(made, StructType):
+    resolved = checker.resolved(holder.type)
+    if not isinstance(resolved, StructType):
         return None
     wanted, _, plain = name.rpartition("::")
     if wanted:
         found = _of_base(checker, holder, name, span, name_span)
-    elif not made.name or members.find(checker, holder.type, name, name_span) is not None:
+    elif not resolved.name or members.find(checker, holder.type, name, name_span) is not None:
         return None
     else:
         found = _shared(checker, holder.type, name, span)
@@ -119,8 +119,10 @@ def captured_variable(
     ``mark`` is what its compiler puts before the names of captured variables: gcc ``__``, clang
     nothing. Both capture ``this`` under that name.
     """
-    made = checker.resolved(closure.type)
-    if not isinstance(made, StructType) or (made.name and not made.name.startswith("<lambda")):
+    resolved = checker.resolved(closure.type)
+    if not isinstance(resolved, StructType) or (
+        resolved.name and not resolved.name.startswith("<lambda")
+    ):
         return None
     path = members.find(checker, closure.type, f"{mark}{name}", span)
     if path is not None:
@@ -196,19 +198,19 @@ def _is_virtual(checker: Checker, path: tuple[Member, ...]) -> bool:
 
 
 def _answers(checker: Checker, type_id: TypeId, wanted: str) -> bool:
-    made = checker.resolved(type_id)
-    if not isinstance(made, StructType):
+    resolved = checker.resolved(type_id)
+    if not isinstance(resolved, StructType):
         return False
-    return made.name == wanted or made.name.endswith(f"::{wanted}")
+    return resolved.name == wanted or resolved.name.endswith(f"::{wanted}")
 
 
 def _classes(checker: Checker, type_id: TypeId) -> list[tuple[int, str, TypeId]]:
     """The class and its bases that have names, each with how far up it is."""
     found = [(0, type_id), *[(len(path), path[-1].type) for path in bases(checker, type_id)]]
-    made = [(depth, checker.resolved(one), checker.bare(one)) for depth, one in found]
+    resolved = [(depth, checker.resolved(one), checker.bare(one)) for depth, one in found]
     return [
         (depth, one.name, class_id)
-        for depth, one, class_id in made
+        for depth, one, class_id in resolved
         if isinstance(one, StructType) and one.name
     ]
 
@@ -220,8 +222,8 @@ def bases(checker: Checker, type_id: TypeId) -> list[tuple[Member, ...]]:
     for _ in range(_DEEPEST):
         below = []
         for one, path in level:
-            made = checker.resolved(one)
-            for step in made.members if isinstance(made, StructType) else ():
+            resolved = checker.resolved(one)
+            for step in resolved.members if isinstance(resolved, StructType) else ():
                 # A base class is embedded and has a name, other than anonymous members.
                 inner = checker.resolved(step.type)
                 if step.embedded and step.name and not isinstance(inner, PointerType):
@@ -291,8 +293,8 @@ def _places(checker: Checker, derived: TypeId, base: TypeId) -> list[tuple[str, 
     for _ in range(_DEEPEST):
         below = set()
         for type_id, way, at in level:
-            made = checker.resolved(type_id)
-            for step in made.members if isinstance(made, StructType) else ():
+            resolved = checker.resolved(type_id)
+            for step in resolved.members if isinstance(resolved, StructType) else ():
                 # A base class is embedded and has a name, other than anonymous members.
                 inner = checker.resolved(step.type)
                 if not step.embedded or not step.name or isinstance(inner, PointerType):
@@ -313,8 +315,8 @@ def _places(checker: Checker, derived: TypeId, base: TypeId) -> list[tuple[str, 
 
 
 def _name(checker: Checker, type_id: TypeId) -> str:
-    made = checker.resolved(type_id)
-    return made.name if isinstance(made, StructType) else ""
+    resolved = checker.resolved(type_id)
+    return resolved.name if isinstance(resolved, StructType) else ""
 
 
 def _virtual(checker: Checker, derived: TypeId, base: TypeId, span: Span) -> CompileError:
@@ -438,9 +440,9 @@ def pointer_to_virtual_base(
             moved = pointer_to_virtual_base(checker, wanted, one, target, place, span, deepest - 1)
             return one if moved is None else moved
 
-        made = checker.of_both(step, move)
-        if made.type == wanted:
-            return made
+        both = checker.of_both(step, move)
+        if both.type == wanted:
+            return both
     return None
 
 
@@ -450,8 +452,8 @@ def _virtual_bases(checker: Checker, holder: Typed) -> Iterator[tuple[Typed, Unk
     for _ in range(_DEEPEST):
         below: list[Typed] = []
         for inner in level:
-            made = checker.resolved(inner.type)
-            for step in made.members if isinstance(made, StructType) else ():
+            resolved = checker.resolved(inner.type)
+            for step in resolved.members if isinstance(resolved, StructType) else ():
                 kind = checker.resolved(step.type)
                 if not step.embedded or not step.name or isinstance(kind, PointerType):
                     continue
@@ -495,9 +497,11 @@ def _picked(
 
 def _distances(checker: Checker, inner: Typed, base: UnknownType) -> list[int]:
     """How far the base can be, of an object of the class itself and of derived ones."""
-    made = checker.resolved(inner.type)
-    assert isinstance(made, StructType)
-    fixed = [one for one in made.members if not isinstance(checker.resolved(one.type), UnknownType)]
+    resolved = checker.resolved(inner.type)
+    assert isinstance(resolved, StructType)
+    fixed = [
+        one for one in resolved.members if not isinstance(checker.resolved(one.type), UnknownType)
+    ]
     word = checker.program.word_bytes
     least = max([word, *[one.offset + (checker.size(one.type) or 0) for one in fixed]])
     assert base.slot is not None

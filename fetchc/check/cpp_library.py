@@ -142,10 +142,10 @@ def _type(checker: Checker, text: str, span: Span, others: Sequence[str] = ()) -
 
 
 def _base(checker: Checker, holder: Typed, number: int) -> tuple[Member, ...] | None:
-    made = checker.resolved(holder.type)
-    if not isinstance(made, StructType):
+    resolved = checker.resolved(holder.type)
+    if not isinstance(resolved, StructType):
         return None
-    found = [one for one in made.members if one.embedded and one.name]
+    found = [one for one in resolved.members if one.embedded and one.name]
     return (found[number],) if number < len(found) else None
 
 
@@ -169,8 +169,8 @@ def numbered_part(
 
 def _out_of(checker: Checker, part: Typed, room: list[str] | None, span: Span) -> Typed | None:
     # What is in a room for an object, a class of its own.
-    made = checker.resolved(part.type)
-    if room and isinstance(made, StructType) and plain_name(made.name) == room[0]:
+    resolved = checker.resolved(part.type)
+    if room and isinstance(resolved, StructType) and plain_name(resolved.name) == room[0]:
         return member_at(checker, part, room[1], span)
     return part
 
@@ -183,11 +183,11 @@ def _leaf(
     from fetchc.program.cpp_names import arguments, canonical
 
     for steps in bases(checker, holder.type):
-        made = checker.resolved(steps[-1].type)
-        assert isinstance(made, StructType)
-        if plain_name(made.name) != get["base"]:
+        resolved = checker.resolved(steps[-1].type)
+        assert isinstance(resolved, StructType)
+        if plain_name(resolved.name) != get["base"]:
             continue
-        first = arguments(made.name.partition("<")[2][:-1])[0]
+        first = arguments(resolved.name.partition("<")[2][:-1])[0]
         if canonical(first) == str(number):
             inner = members.follow_path(checker, holder, steps, span)
             return member_at(checker, inner, get["end"], span)
@@ -264,14 +264,14 @@ class LibraryClass(Record):
 
 def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass | None:
     """What is known of a class by its name; None of others, and of one that is made otherwise."""
-    made = checker.resolved(type_id)
-    if not isinstance(made, StructType) or not made.is_library:
+    resolved = checker.resolved(type_id)
+    if not isinstance(resolved, StructType) or not resolved.is_library:
         return None
-    if "<" in made.name and not made.name.endswith(">"):
+    if "<" in resolved.name and not resolved.name.endswith(">"):
         return None  # a class inside of another one
     from fetchc.target.machines import tables_under
 
-    name = plain_name(made.name)
+    name = plain_name(resolved.name)
     start = Constant(0, checker.pointer_to(type_id), span)
     sample = Pointee(start, type_id, span)
     for table in tables_under(_TABLES).values():
@@ -289,8 +289,8 @@ def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span
     if found.as_many:
         path, argument = found.as_many
         held = member_at(checker, sample, path, span)
-        made = None if held is None else checker.resolved(held.type)
-        if not isinstance(made, ArrayType) or made.count != template_number(
+        resolved = None if held is None else checker.resolved(held.type)
+        if not isinstance(resolved, ArrayType) or resolved.count != template_number(
             checker, sample.type, argument
         ):
             return False
@@ -333,10 +333,10 @@ def template_number(checker: Checker, type_id: TypeId, argument: int | None) -> 
     """The number that a class's template has as that argument; None where it has none there."""
     from fetchc.program.cpp_names import arguments, canonical
 
-    made = checker.resolved(type_id)
-    if not isinstance(made, StructType) or argument is None:
+    resolved = checker.resolved(type_id)
+    if not isinstance(resolved, StructType) or argument is None:
         return None
-    given = arguments(made.name.partition("<")[2].removesuffix(">"))
+    given = arguments(resolved.name.partition("<")[2].removesuffix(">"))
     text = canonical(given[argument]) if argument < len(given) else ""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
@@ -345,8 +345,8 @@ def block_length(checker: Checker, holder: Typed, found: LibraryClass, span: Spa
     """How many elements each block of a deque has: as many as fit, and one at least."""
     path, room = found.block
     start = member_at(checker, holder, path, span)
-    made = None if start is None else checker.resolved(start.type)
-    each = checker.size(made.target) if isinstance(made, PointerType) else None
+    resolved = None if start is None else checker.resolved(start.type)
+    each = checker.size(resolved.target) if isinstance(resolved, PointerType) else None
     return max(1, room // each) if each else 1
 
 
@@ -434,15 +434,15 @@ def selected_member(
         name = names[value] if value < len(names) else str(value)
         cases.append((value, _ended(checker, as_member(part, node, name))))
     spelled = checker.spell(node.type)
-    made = ChoiceType(spelled, size, tag, tuple(cases))
-    return Convert(node, checker.program.intern(made), span)
+    choice_type = ChoiceType(spelled, size, tag, tuple(cases))
+    return Convert(node, checker.program.intern(choice_type), span)
 
 
 def _ended(checker: Checker, member: Member) -> Member:
     # A text in the object has a NUL at its end, full or not.
-    made = checker.resolved(member.type)
-    if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), CharType):
-        open_end = checker.program.intern(ArrayType("", made.element, None, None))
+    resolved = checker.resolved(member.type)
+    if isinstance(resolved, ArrayType) and isinstance(checker.resolved(resolved.element), CharType):
+        open_end = checker.program.intern(ArrayType("", resolved.element, None, None))
         return Member(member.name, open_end, member.offset)
     return member
 
@@ -486,5 +486,5 @@ def dereferenced(checker: Checker, node: Typed, span: Span) -> Typed | None:
     if found is None or not found.follow:
         return None
     inner = required_member(checker, node, found.follow, span)
-    made = checker.resolved(inner.type)
-    return Pointee(inner, made.target, span) if isinstance(made, PointerType) else None
+    resolved = checker.resolved(inner.type)
+    return Pointee(inner, resolved.target, span) if isinstance(resolved, PointerType) else None

@@ -104,10 +104,10 @@ def _of_type(checker: Checker, node: Typed, wanted: str, array: bool, span: Span
     from fetchc.program.cpp_names import arguments, canonical
 
     holder = checker.spell(node.type)
-    made = checker.resolved(node.type)
-    assert isinstance(made, StructType)
+    resolved = checker.resolved(node.type)
+    assert isinstance(resolved, StructType)
     # An array's parts have one type: its template's arguments are that and a number.
-    parts = [] if array else arguments(made.name.partition("<")[2].removesuffix(">"))
+    parts = [] if array else arguments(resolved.name.partition("<")[2].removesuffix(">"))
     found = [at for at, part in enumerate(parts) if canonical(part) == canonical(wanted)]
     if len(found) == 1:
         return found[0]
@@ -191,8 +191,8 @@ def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> As
 def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
     # The number of elements between two pointers: a fetch-arg cannot subtract, a reader does.
     start, end = (required_member(checker, holder, path, span) for path in paths)
-    made = checker.resolved(start.type)
-    each = checker.size(made.target) if isinstance(made, PointerType) else None
+    resolved = checker.resolved(start.type)
+    each = checker.size(resolved.target) if isinstance(resolved, PointerType) else None
     if not each:
         raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
     names = [path.rpartition(".")[2].strip("_").removeprefix("M_") for path in paths]
@@ -251,15 +251,15 @@ def _there(checker: Checker, holder: Typed, found: LibraryClass, path: str, span
 def _sum(
     checker: Checker, holder: Typed, found: LibraryClass, terms: Sequence[Any], span: Span
 ) -> Computed:
-    made, constant = [], 0
+    summands, constant = [], 0
     for number, less, times in terms:
         if not number:
             constant += times
             continue
         one = _there(checker, holder, found, number, span)
         other = _there(checker, holder, found, less, span) if less else None
-        made.append(_term(checker, holder, found, one, other, times, span))
-    return Computed(tuple(made), constant, False, checker.word(), span)
+        summands.append(_term(checker, holder, found, one, other, times, span))
+    return Computed(tuple(summands), constant, False, checker.word(), span)
 
 
 def _term(
@@ -356,12 +356,12 @@ def fixed_array(checker: Checker, node: Typed, found: LibraryClass) -> Typed | N
     if not found.fixed:
         return None
     data = _there(checker, node, found, found.fixed, node.span)
-    made = checker.resolved(data.type)
+    resolved = checker.resolved(data.type)
     count = template_number(checker, node.type, found.constants.get("size"))
-    each = checker.size(made.target) if isinstance(made, PointerType) else None
-    if count is None or not each or not isinstance(made, PointerType):
+    each = checker.size(resolved.target) if isinstance(resolved, PointerType) else None
+    if count is None or not each or not isinstance(resolved, PointerType):
         return None
-    wanted = checker.array_of(made.target, count, each)
+    wanted = checker.array_of(resolved.target, count, each)
     return Pointee(Convert(data, checker.pointer_to(wanted), node.span), wanted, node.span)
 
 
@@ -423,9 +423,9 @@ def flag(
             "FC0303", f"the index {index} is outside of the `{found.name}`", index_span, "outside"
         )
     word = _there(checker, node, found, found.flags, span)
-    made = checker.resolved(word.type)
-    if isinstance(made, PointerType | ArrayType):
-        target = made.target if isinstance(made, PointerType) else made.element
+    resolved = checker.resolved(word.type)
+    if isinstance(resolved, PointerType | ArrayType):
+        target = resolved.target if isinstance(resolved, PointerType) else resolved.element
         bits = 8 * (checker.size(target) or 1)
         word = indexing.element_at(checker, word, index // bits, span, index_span)
         index %= bits

@@ -47,9 +47,9 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
             return other
     if found.value:
         inner = required_member(checker, node, found.value, node.span)
-        made = checker.resolved(inner.type)
+        resolved = checker.resolved(inner.type)
         # A path of the file system is a string.
-        library = isinstance(made, StructType) and made.is_library
+        library = isinstance(resolved, StructType) and resolved.is_library
         return reader_value(checker, inner) if library else inner
     if found.counted:
         return _counted(checker, node, found)
@@ -72,8 +72,8 @@ def text_length(checker: Checker, node: Typed) -> Typed | None:
 
 def _is_of_char(checker: Checker, node: Typed) -> bool:
     # The strings that nearly all are.
-    made = checker.resolved(node.type)
-    first = made.name.partition("<")[2][:5] if isinstance(made, StructType) else ""
+    resolved = checker.resolved(node.type)
+    first = resolved.name.partition("<")[2][:5] if isinstance(resolved, StructType) else ""
     return first in ("char,", "char>")
 
 
@@ -84,15 +84,15 @@ def _counted(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
         as_member(required_member(checker, node, path, node.span), node, name)
         for path, name in zip(found.counted, ("data", "len"), strict=True)
     )
-    made = checker.resolved(data.type)
-    if size is None or not isinstance(made, PointerType):
+    resolved = checker.resolved(data.type)
+    if size is None or not isinstance(resolved, PointerType):
         return node
     name = checker.spell(node.type)
-    element = checker.size(made.target)
-    if isinstance(checker.resolved(made.target), CharType) and element == 1:
+    element = checker.size(resolved.target)
+    if isinstance(checker.resolved(resolved.target), CharType) and element == 1:
         words = (data, count)
         return Convert(node, checker.program.intern(StringType(name, size, words)), node.span)
-    slice_type = SliceType(name, size, made.target, (data, count))
+    slice_type = SliceType(name, size, resolved.target, (data, count))
     return Convert(node, checker.program.intern(slice_type), node.span)
 
 
@@ -104,8 +104,8 @@ def _together(checker: Checker, node: Typed, found: LibraryClass) -> Typed:
         return node
     names = found.get.get("members") or [str(number) for number in range(len(parts))]
     inner = tuple([as_member(part, node, name) for name, part in zip(names, parts, strict=True)])
-    made = StructType(checker.spell(node.type), "class", size, inner)
-    return Convert(node, checker.program.intern(made), node.span)
+    structure = StructType(checker.spell(node.type), "class", size, inner)
+    return Convert(node, checker.program.intern(structure), node.span)
 
 
 def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
@@ -114,6 +114,6 @@ def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
     if found is None or not found.ends:
         return None
     start, end = (required_member(checker, node, path, node.span) for path in found.ends)
-    made = checker.resolved(start.type)
-    counted = isinstance(made, PointerType) and bool(checker.size(made.target))
+    resolved = checker.resolved(start.type)
+    counted = isinstance(resolved, PointerType) and bool(checker.size(resolved.target))
     return (start, end) if counted else None

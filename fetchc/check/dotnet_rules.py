@@ -102,19 +102,19 @@ def _refuse_part_of_address(
         )
 
 
-def _is_class(made: Type) -> bool:
+def _is_class(resolved: Type) -> bool:
     """Whether variables of the type hold references to objects."""
-    if isinstance(made, SequenceType):
-        return not made.value
-    return isinstance(made, StructType) and made.kind == "class"
+    if isinstance(resolved, SequenceType):
+        return not resolved.value
+    return isinstance(resolved, StructType) and resolved.kind == "class"
 
 
 def _has_base(checker: Checker, type_id: TypeId, wanted: TypeId) -> bool:
     for _ in range(_DEEPEST):
         if type_id == wanted:
             return True
-        made = checker.resolved(type_id)
-        members = made.members if isinstance(made, StructType | SequenceType) else ()
+        resolved = checker.resolved(type_id)
+        members = resolved.members if isinstance(resolved, StructType | SequenceType) else ()
         if not members or not members[0].embedded:
             break
         type_id = members[0].type
@@ -180,12 +180,14 @@ def unchecked_class(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
 
 
 def _assume_has_value(
-    checker: Checker, holder: Typed, made: StructType, asked: Member, span: Span
+    checker: Checker, holder: Typed, resolved: StructType, asked: Member, span: Span
 ) -> None:
     """Note that ``holder`` has to have a value where that is ``asked``, for whoever can compare."""
-    if len(made.members) != 2 or asked != made.members[1]:  # a hostile library may have others
+    if (
+        len(resolved.members) != 2 or asked != resolved.members[1]
+    ):  # a hostile library may have others
         return
-    present, value = made.members
+    present, value = resolved.members
     none = Member("", present.type, present.offset)
     variants = (Variant(none, 0), Variant(value, 1))
     tag = members.subobject(holder, present, span)
@@ -240,11 +242,11 @@ def _assume_plain_getter(checker: Checker, holder: Typed, name: str, span: Span)
 
 
 def _assume_member(
-    checker: Checker, holder: Typed, made: StructType, path: tuple[Member, ...], span: Span
+    checker: Checker, holder: Typed, resolved: StructType, path: tuple[Member, ...], span: Span
 ) -> None:
-    if made.notation == "nullable":
-        _assume_has_value(checker, holder, made, path[0], span)
-    if made.kind == "class":
+    if resolved.notation == "nullable":
+        _assume_has_value(checker, holder, resolved, path[0], span)
+    if resolved.kind == "class":
         _assume_plain_getter(checker, holder, path[-1].name, span)
 
 

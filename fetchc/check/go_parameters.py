@@ -417,12 +417,12 @@ def _is_told_whole(site: Site, variable: Variable) -> bool:
     from fetchc.check.probe_site import SiteTypes
 
     types = SiteTypes(site)
-    made = types.resolved(variable.type)
-    if isinstance(made, ArrayType):
-        if made.count != 1:
-            return bool(made.count)
-        made = types.resolved(made.element)
-    return isinstance(made, IntType | BoolType | FloatType | PointerType)
+    resolved = types.resolved(variable.type)
+    if isinstance(resolved, ArrayType):
+        if resolved.count != 1:
+            return bool(resolved.count)
+        resolved = types.resolved(resolved.element)
+    return isinstance(resolved, IntType | BoolType | FloatType | PointerType)
 
 
 def _is_listed_in_full(

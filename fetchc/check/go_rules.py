@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 __all__ = ["GO"]
 
 
-def _structure(checker: Checker, holder: Typed, made: Type) -> Typed | None:
-    if not isinstance(made, ChannelType):
+def _structure(checker: Checker, holder: Typed, resolved: Type) -> Typed | None:
+    if not isinstance(resolved, ChannelType):
         return None
     from fetchc.check.go_values import channel_structure
 
-    return channel_structure(checker, holder, made)
+    return channel_structure(checker, holder, resolved)
 
 
 def _target_member(
     checker: Checker, base: Typed, holder: Typed, name: str, name_span: Span
 ) -> Typed | None:
-    made = checker.resolved(holder.type)
-    if not isinstance(made, InterfaceType):
+    resolved = checker.resolved(holder.type)
+    if not isinstance(resolved, InterfaceType):
         return None
     from fetchc.check.go_values import member_of_value
 
-    return member_of_value(checker, holder, made, name, name_span)
+    return member_of_value(checker, holder, resolved, name, name_span)
 
 
 def _slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:

@@ -119,8 +119,8 @@ def _take_for_granted(checker: Checker, base: Typed, low: int, end: int | None, 
 def _elements(checker: Checker, cut: _Cut, node: tree.Range) -> Typed:
     if cut.high is not None:
         return indexing.elements(checker, cut.base, cut.low, cut.high, node.span, node.range_span)
-    made = checker.resolved(cut.base.type)
-    if cut.low == 0 and isinstance(made, SliceType | StringType):
+    resolved = checker.resolved(cut.base.type)
+    if cut.low == 0 and isinstance(resolved, SliceType | StringType):
         return cut.base
     end = end_of_elements(checker, cut.base, node.range_span)
     return element_range(checker, cut.base, cut.low, end, node.span, node.range_span)

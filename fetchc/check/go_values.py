@@ -73,8 +73,8 @@ def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Type
 
     Raises CompileError FC0313 where ``base`` cannot hold a value of the type.
     """
-    made = checker.resolved(base.type)
-    assert isinstance(made, InterfaceType)
+    resolved = checker.resolved(base.type)
+    assert isinstance(resolved, InterfaceType)
     name = checker.spell(wanted)
     if isinstance(checker.resolved(wanted), InterfaceType):
         raise _refused(
@@ -89,22 +89,22 @@ def assertion(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> Type
         raise _refused(
             checker, f"no value of `{name}` is in any interface of this program", base, span
         )
-    checker.assumptions.append(_asserted(checker, base, made, descriptor, span))
-    return _value(base, made, wanted, descriptor, checker, span)
+    checker.assumptions.append(_asserted(checker, base, resolved, descriptor, span))
+    return _value(base, resolved, wanted, descriptor, checker, span)
 
 
 def _asserted(
-    checker: Checker, base: Typed, made: InterfaceType, wanted: RuntimeType, span: Span
+    checker: Checker, base: Typed, resolved: InterfaceType, wanted: RuntimeType, span: Span
 ) -> AssumedDynamicType:
-    word = dynamic_type(checker, base, made, span)
+    word = dynamic_type(checker, base, resolved, span)
     start = types_start(checker, span)
     if word is None or start is None:
         raise _refused(checker, "the debug information does not describe interfaces", base, span)
-    return AssumedDynamicType(word, start, wanted, made.empty, span)
+    return AssumedDynamicType(word, start, wanted, resolved.empty, span)
 
 
 def member_of_value(
-    checker: Checker, base: Typed, made: InterfaceType, name: str, name_span: Span
+    checker: Checker, base: Typed, resolved: InterfaceType, name: str, name_span: Span
 ) -> Typed | None:
     """The field ``name`` of what the interface ``base`` holds: ``e.f`` as ``e.(T).f`` would be.
 
@@ -113,7 +113,7 @@ def member_of_value(
     """
     cases: list[tuple[AssumedDynamicType, Typed]] = []
     named: list[str] = []
-    for wanted in _made_of(checker, made):
+    for wanted in _made_of(checker, resolved):
         target = checker.promoted_from(wanted)
         if members.find(checker, target, name, name_span) is None:
             continue
@@ -121,8 +121,8 @@ def member_of_value(
         descriptor = _descriptor(checker, wanted, spelled)
         if descriptor is not None:
             named.append(spelled)
-            value = _value(base, made, wanted, descriptor, checker, base.span)
-            asserted = _asserted(checker, base, made, descriptor, base.span)
+            value = _value(base, resolved, wanted, descriptor, checker, base.span)
+            asserted = _asserted(checker, base, resolved, descriptor, base.span)
             cases.append((asserted, members.named_member(checker, value, name, name_span)))
     if len(cases) > _MOST_CASES:
         known = ", ".join([f"`{one}`" for one in named[:_MOST_CASES]])
@@ -143,11 +143,11 @@ def member_of_value(
     return value
 
 
-def _made_of(checker: Checker, made: InterfaceType) -> tuple[TypeId, ...]:
+def _made_of(checker: Checker, resolved: InterfaceType) -> tuple[TypeId, ...]:
     # By the linker's tables of methods, one for each type that is converted to the interface.
     found: dict[TypeId, None] = {}
     for interface, name in checker.program.go.interface_tables() if checker.program.go else ():
-        if interface == made.name:
+        if interface == resolved.name:
             known = checker.program.types_named(name.removeprefix("*"), checker.site.function)
             for one in known:
                 found[checker.pointer_to(one) if name.startswith("*") else one] = None
@@ -158,7 +158,7 @@ _MOST_CASES = 8
 
 
 def value_as_type(
-    checker: Checker, base: Typed, made: InterfaceType, name: str
+    checker: Checker, base: Typed, resolved: InterfaceType, name: str
 ) -> tuple[RuntimeType, Typed] | None:
     """The descriptor of the type ``name`` (``*net.OpError``), and the interface's value as one.
 
@@ -170,17 +170,19 @@ def value_as_type(
         held = checker.pointer_to(wanted) if pointed else wanted
         descriptor = _descriptor(checker, held, name)
         if descriptor is not None:
-            return descriptor, _value(base, made, held, descriptor, checker, base.span)
+            return descriptor, _value(base, resolved, held, descriptor, checker, base.span)
     return None
 
 
-def dynamic_type(checker: Checker, node: Typed, made: InterfaceType, span: Span) -> Typed | None:
+def dynamic_type(
+    checker: Checker, node: Typed, resolved: InterfaceType, span: Span
+) -> Typed | None:
     """The word with the address of the dynamic type's descriptor, 0 of a nil interface.
 
     None where the debug information does not say how to reach it.
     """
-    first = members.subobject(node, made.members[0], span)
-    if made.empty:
+    first = members.subobject(node, resolved.members[0], span)
+    if resolved.empty:
         return first
     table = checker.resolved(first.type)
     if not isinstance(table, PointerType):
@@ -223,13 +225,13 @@ def _descriptor(checker: Checker, wanted: TypeId, name: str) -> RuntimeType | No
 
 def _value(
     base: Typed,
-    made: InterfaceType,
+    resolved: InterfaceType,
     wanted: TypeId,
     descriptor: RuntimeType,
     checker: Checker,
     span: Span,
 ) -> Typed:
-    data = made.members[1]
+    data = resolved.members[1]
     if descriptor.direct:
         return Subobject(base, data.offset, None, wanted, span)
     return Pointee(
@@ -254,19 +256,19 @@ def _refused(
 _BUFFER, _ROOM = "buf", "dataqsiz"
 
 
-def channel_structure(checker: Checker, channel: Typed, made: ChannelType) -> Typed:
+def channel_structure(checker: Checker, channel: Typed, resolved: ChannelType) -> Typed:
     """The structure behind ``channel``, of which the buffer is a slice of elements."""
-    inside = checker.resolved(made.header)
+    inside = checker.resolved(resolved.header)
     if not isinstance(inside, StructType):
-        return Pointee(channel, made.header, channel.span)
+        return Pointee(channel, resolved.header, channel.span)
     known = {member.name: member for member in inside.members}
     if not {_BUFFER, _ROOM} <= known.keys():
-        return Pointee(channel, made.header, channel.span)
+        return Pointee(channel, resolved.header, channel.span)
     start = known[_BUFFER].offset
-    first = Member("array", checker.pointer_to(made.element), ByteOffset(0))
+    first = Member("array", checker.pointer_to(resolved.element), ByteOffset(0))
     count = Member("len", known[_ROOM].type, ByteOffset(known[_ROOM].offset - start))
     word = ByteSize(checker.program.word_bytes)
-    elements = checker.program.intern(SliceType("", word, made.element, (first, count)))
+    elements = checker.program.intern(SliceType("", word, resolved.element, (first, count)))
     buffer = Member(_BUFFER, elements, start)
     members = tuple([buffer if one.name == _BUFFER else one for one in inside.members])
     whole = StructType(inside.name, inside.kind, inside.size, members)
@@ -326,8 +328,8 @@ def bytes_of_string(checker: Checker, wanted: TypeId, base: Typed, span: Span) -
     if not isinstance(element, IntType) or element.size != 1 or element.signed:
         return None
     size = ByteSize(2 * checker.program.word_bytes)
-    made = SliceType(row.name, size, row.element, source.members[:2])
-    return Convert(base, checker.program.intern(made), span)
+    slice_type = SliceType(row.name, size, row.element, source.members[:2])
+    return Convert(base, checker.program.intern(slice_type), span)
 
 
 def refuse_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span) -> None:
@@ -370,8 +372,8 @@ def from_argument_word(checker: Checker, wanted: TypeId, base: Typed, span: Span
     of these whole.
     """
     site = checker.site
-    made = checker.resolved(wanted)
-    if not isinstance(made, StringType | SliceType | InterfaceType) or site.function is None:
+    resolved = checker.resolved(wanted)
+    if not isinstance(resolved, StringType | SliceType | InterfaceType) or site.function is None:
         return None
     if site.static or not (site.entry or site.leaving):
         return None
@@ -381,7 +383,7 @@ def from_argument_word(checker: Checker, wanted: TypeId, base: Typed, span: Span
     if first is None:
         return None
     word = checker.program.word_bytes
-    count = made.size // word
+    count = resolved.size // word
     places = [argument_place(convention, first + index) for index in range(count)]
     held = sum(not isinstance(place, InMemory) for place in places)
     if held == 0:

@@ -444,10 +444,10 @@ def _made_of(
     offset, address = content.offset, content.address
     type_id: TypeId = variable.type
     if variable.name.startswith("&"):
-        made = SiteTypes(site).resolved(type_id)
-        if not isinstance(made, PointerType):
+        resolved = SiteTypes(site).resolved(type_id)
+        if not isinstance(resolved, PointerType):
             return None
-        type_id = made.target if address else type_id
+        type_id = resolved.target if address else type_id
     elif address:
         return None  # a pointer to something captured
     shape = Shapes(site.program, convention_for(site.program, site.function)).shape(type_id, 0)

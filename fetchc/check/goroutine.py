@@ -73,8 +73,10 @@ def stack_end(site: Site) -> str:
 def _structure(checker: Checker, function: Function, span: Span) -> TypeId:
     found = checker.program.types_named(_TYPE, function)
     for type_id in found:
-        made = checker.resolved(type_id)
-        if isinstance(made, StructType) and any(one.name == _NUMBER for one in made.members):
+        resolved = checker.resolved(type_id)
+        if isinstance(resolved, StructType) and any(
+            one.name == _NUMBER for one in resolved.members
+        ):
             return type_id
     raise _undescribed(span)
 

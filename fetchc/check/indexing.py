@@ -43,9 +43,9 @@ _SLICE_WITH_CAPACITY = 3  # members: the pointer, the length, the capacity
 
 def element_at(checker: Checker, base: Typed, index: int, span: Span, index_span: Span) -> Typed:
     """The element ``index`` of ``base``."""
-    made = checker.resolved(base.type)
-    if isinstance(made, StructType):
-        packed_element = checker.rules_for(made).packed_element
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, StructType):
+        packed_element = checker.rules_for(resolved).packed_element
         if packed_element is not None:
             bit = packed_element(checker, base, index, span, index_span)
             if bit is not None:
@@ -62,12 +62,12 @@ def element_at(checker: Checker, base: Typed, index: int, span: Span, index_span
 
 def _first_row(checker: Checker, base: Typed) -> TypeId | None:
     # `rows[0]` of `int (*rows)[m]` is where `rows` leads, however long a row is.
-    made = checker.resolved(base.type)
-    if not isinstance(made, PointerType) or checker.site.language.pointer_indexes_array:
+    resolved = checker.resolved(base.type)
+    if not isinstance(resolved, PointerType) or checker.site.language.pointer_indexes_array:
         return None
-    row = checker.resolved(made.target)
-    counted_off = not isinstance(row, ArrayType) or checker.size(made.target) is not None
-    return None if counted_off else made.target
+    row = checker.resolved(resolved.target)
+    counted_off = not isinstance(row, ArrayType) or checker.size(resolved.target) is not None
+    return None if counted_off else resolved.target
 
 
 def elements(
@@ -103,20 +103,24 @@ def assume_count(checker: Checker, base: Typed, least: int, span: Span, most: bo
 
     Where its type counts them: of what is behind the last one the program itself reads nothing.
     """
-    made = checker.resolved(base.type)
-    if isinstance(made, StructType):
-        assume_count = checker.rules_for(made).assume_count
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, StructType):
+        assume_count = checker.rules_for(resolved).assume_count
         if assume_count is not None:
             assume_count(checker, base, least, span)
     held = element_storage(checker, base, span)
-    made = checker.resolved(held.type)
-    if isinstance(made, PointerType):
-        made = checker.resolved(made.target)
-        counted = isinstance(made, SequenceType)
+    resolved = checker.resolved(held.type)
+    if isinstance(resolved, PointerType):
+        resolved = checker.resolved(resolved.target)
+        counted = isinstance(resolved, SequenceType)
     else:
-        counted = isinstance(made, SliceType | StringType | SequenceType)
+        counted = isinstance(resolved, SliceType | StringType | SequenceType)
     if counted:
-        most = most and isinstance(made, SliceType) and len(made.members) == _SLICE_WITH_CAPACITY
+        most = (
+            most
+            and isinstance(resolved, SliceType)
+            and len(resolved.members) == _SLICE_WITH_CAPACITY
+        )
         checker.assumptions.append(AssumedCount(held, least, most, span))
 
 
@@ -124,44 +128,48 @@ def element_storage(checker: Checker, base: Typed, span: Span) -> Typed:
     """What ``base`` has its elements in: a vector's pointer, what a reference of Rust leads to."""
     if checker.site.language.dereferences and checker.rules.referent is not None:
         base = checker.rules.referent(checker, base)
-    made = checker.resolved(base.type)
-    if not isinstance(made, StructType):
+    resolved = checker.resolved(base.type)
+    if not isinstance(resolved, StructType):
         return base
-    elements = checker.rules_for(made).elements
+    elements = checker.rules_for(resolved).elements
     return base if elements is None else elements(checker, base, span) or base
 
 
 def as_byte_pointer(checker: Checker, base: Typed) -> Typed:
     """``base``, or where it is a ``void *`` a pointer to bytes, as GNU C counts."""
-    made = checker.resolved(base.type)
-    if isinstance(made, PointerType) and isinstance(checker.resolved(made.target), VoidType):
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, PointerType) and isinstance(
+        checker.resolved(resolved.target), VoidType
+    ):
         byte = CharType("unsigned char", ByteSize(1), False)
         wanted = checker.pointer_to(checker.program.intern(byte))
         return Convert(base, wanted, base.span)
     return base
 
 
-def data_pointer(checker: Checker, base: Typed, made: StringType | SliceType) -> Subobject | Shift:
+def data_pointer(
+    checker: Checker, base: Typed, resolved: StringType | SliceType
+) -> Subobject | Shift:
     """Where a string or slice begins, with the type of its elements' pointer."""
-    data = made.members[0]
+    data = resolved.members[0]
     found = Subobject(base, data.offset, None, data.type, base.span)
-    return Shift(found, ByteOffset(made.lead), data.type, base.span) if made.lead else found
+    return Shift(found, ByteOffset(resolved.lead), data.type, base.span) if resolved.lead else found
 
 
 def first_element(checker: Checker, base: Typed, span: Span) -> tuple[Typed, TypeId, int]:
     """Where the elements of ``base`` begin: a pointer or an array object; their type and size."""
-    made = checker.resolved(base.type)
+    resolved = checker.resolved(base.type)
     start: Typed = base
-    match made:
+    match resolved:
         case ArrayType(element=type_id):
             pass
         case SequenceType():
-            return _of_sequence(checker, base, made, span)
+            return _of_sequence(checker, base, resolved, span)
         case PointerType(target=target):
             inner = checker.resolved(target)
             if isinstance(inner, SequenceType):
                 return _of_sequence(checker, Pointee(base, target, base.span), inner, span)
-            one = isinstance(inner, StructType) and (made.reference or inner.kind == "class")
+            one = isinstance(inner, StructType) and (resolved.reference or inner.kind == "class")
             if checker.site.language.references and one:
                 raise _cannot(checker, base, span)
             if checker.site.language.pointer_indexes_array and isinstance(inner, ArrayType):
@@ -169,9 +177,9 @@ def first_element(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Typ
             else:
                 type_id = target
         case SliceType(element=type_id):
-            start = data_pointer(checker, base, made)
+            start = data_pointer(checker, base, resolved)
         case StringType():
-            start = data_pointer(checker, base, made)
+            start = data_pointer(checker, base, resolved)
             type_id = checker.program.intern(IntType("uint8", ByteSize(1), False))
         case _:
             raise _cannot(checker, base, span)
@@ -179,10 +187,10 @@ def first_element(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Typ
 
 
 def _of_sequence(
-    checker: Checker, holder: Typed, made: SequenceType, span: Span
+    checker: Checker, holder: Typed, resolved: SequenceType, span: Span
 ) -> tuple[Typed, TypeId, int]:
     # Its elements are in it, behind a pointer, or in another one that a reference leads to.
-    inner = Subobject(holder, made.elements.offset, None, made.elements.type, holder.span)
+    inner = Subobject(holder, resolved.elements.offset, None, resolved.elements.type, holder.span)
     kind = checker.resolved(inner.type)
     if isinstance(kind, PointerType) and kind.reference:
         return inner, kind.target, _counted_off(checker, inner, kind.target, span)
@@ -217,13 +225,13 @@ def _moved(
 
 
 def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> None:
-    made = checker.resolved(base.type)
-    if isinstance(made, PointerType):
-        inner = checker.resolved(made.target)
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, PointerType):
+        inner = checker.resolved(resolved.target)
         counted = isinstance(inner, SequenceType)
         if counted or checker.site.language.pointer_indexes_array:
-            made = inner
-    if not isinstance(made, ArrayType | SliceType | StringType | SequenceType):
+            resolved = inner
+    if not isinstance(resolved, ArrayType | SliceType | StringType | SequenceType):
         return
     if low < 0:
         raise reject(
@@ -234,17 +242,21 @@ def _bounds(checker: Checker, base: Typed, low: int, high: int, span: Span) -> N
             secondary=(Label(base.span, f"this is `{checker.spell(base.type)}`"),),
             help="a negative index is for pointers only",
         )
-    if isinstance(made, ArrayType) and made.count is not None and high > made.count:
+    if isinstance(resolved, ArrayType) and resolved.count is not None and high > resolved.count:
         if has_open_end(checker, base):
             return
-        last = "it has no elements" if made.count == 0 else f"its last index is {made.count - 1}"
+        last = (
+            "it has no elements"
+            if resolved.count == 0
+            else f"its last index is {resolved.count - 1}"
+        )
         raise reject(
             "FC0303",
             f"the index {high - 1} is outside of `{checker.spell(base.type)}`",
             span,
             last,
             help="to read past a fixed bound on purpose, go through a pointer: `(&a[0])[N]`"
-            if made.count
+            if resolved.count
             else None,
         )
 
@@ -255,10 +267,10 @@ def has_open_end(checker: Checker, base: Typed) -> bool:
     These are older spellings of a flexible array. Source: GCC manual, "Zero Length"; the
     program's variables themselves have the size that their type says.
     """
-    made = checker.resolved(base.type)
-    if not isinstance(made, ArrayType) or made.count is None or made.count > 1:
+    resolved = checker.resolved(base.type)
+    if not isinstance(resolved, ArrayType) or resolved.count is None or resolved.count > 1:
         return False
-    if not checker.site.language.open_arrays or made.vector or not isinstance(base, Subobject):
+    if not checker.site.language.open_arrays or resolved.vector or not isinstance(base, Subobject):
         return False
     while isinstance(base, Subobject):
         holder = checker.resolved(base.base.type)
@@ -273,18 +285,18 @@ def has_open_end(checker: Checker, base: Typed) -> bool:
 
 
 def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
-    made = checker.resolved(base.type)
+    resolved = checker.resolved(base.type)
     spelled = checker.spell(base.type)
     reason = f"`{spelled}` cannot be indexed"
     hint = "only arrays, pointers, slices and strings can"
-    if isinstance(made, MapType):
+    if isinstance(resolved, MapType):
         reason = f"`{spelled}` is a map: a key lookup runs code, which a fetch-arg cannot do"
         hint = "its number of entries can be had: `len(m)`"
-    index_help = checker.rules_for(made).index_help
+    index_help = checker.rules_for(resolved).index_help
     if index_help is not None:
         hint = index_help(checker, base, span) or hint
-    if isinstance(made, UnknownType):
-        reason += f": {made.reason}"
+    if isinstance(resolved, UnknownType):
+        reason += f": {resolved.reason}"
         hint = "cast its address to a known type: `((int *)&e)[1]`"
     return reject(
         "FC0304",

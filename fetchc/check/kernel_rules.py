@@ -22,10 +22,10 @@ def _by_macro(checker: Checker, base: Typed, name: str, span: Span) -> tuple[Mem
 
     None where it is no such macro of that structure.
     """
-    made, holder = checker.resolved(base.type), base.type
-    if not isinstance(made, StructType):
+    resolved, holder = checker.resolved(base.type), base.type
+    if not isinstance(resolved, StructType):
         return None
-    macro = table("kernel/macros")["structures"].get(made.name)
+    macro = table("kernel/macros")["structures"].get(resolved.name)
     if macro is None or not name.startswith(macro[0]):
         return None
     beginning, through, own = macro

@@ -46,10 +46,10 @@ def follow_pointer(checker: Checker, base: Typed, span: Span) -> Typed:
     A language that follows pointers to pointers by itself gets to their end.
     """
     for _ in range(_DEEPEST if checker.site.language.dereferences else 1):
-        made = checker.resolved(base.type)
-        if not isinstance(made, PointerType):
+        resolved = checker.resolved(base.type)
+        if not isinstance(resolved, PointerType):
             break
-        base = Pointee(base, made.target, span)
+        base = Pointee(base, resolved.target, span)
     return base
 
 
@@ -62,9 +62,9 @@ def named_member(checker: Checker, base: Typed, name: str, name_span: Span) -> T
 def own_member(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed | None:
     """The member that the type of ``base``, or of what it points to, has itself, or embedded."""
     holder = follow_pointer(checker, base, base.span)
-    made = checker.resolved(holder.type)
-    if isinstance(made, StructType) and made.value is not None:
-        wrapped_member = checker.rules_for(made).wrapped_member
+    resolved = checker.resolved(holder.type)
+    if isinstance(resolved, StructType) and resolved.value is not None:
+        wrapped_member = checker.rules_for(resolved).wrapped_member
         if wrapped_member is not None:
             wrapped = wrapped_member(checker, holder, name, name_span)
             if wrapped is not None:
@@ -82,11 +82,11 @@ def other_member(checker: Checker, base: Typed, name: str, name_span: Span) -> T
         cases = [(one, named_member(checker, value, name, name_span)) for one, value in base.cases]
         return Dispatched(tuple(cases), cases[0][1].type, base.span.to(name_span))
     holder = follow_pointer(checker, base, base.span)
-    made = checker.resolved(holder.type)
-    rules, accessor = checker.rules_for(made), checker.rules.accessor
+    resolved = checker.resolved(holder.type)
+    rules, accessor = checker.rules_for(resolved), checker.rules.accessor
     path = None
     if rules.structure is not None:
-        holder = rules.structure(checker, holder, made) or holder
+        holder = rules.structure(checker, holder, resolved) or holder
         path = find(checker, holder.type, name, name_span)
     if path is None and accessor is not None:
         path = accessor(checker, holder, name, name_span)
@@ -117,28 +117,28 @@ def assume_member(checker: Checker, holder: Typed, path: tuple[Member, ...], spa
     """Note or warn what has to hold for the member to be there: a field of one variant of an enum,
     the value of a nullable, a property that derived classes have otherwise.
     """
-    made = checker.resolved(holder.type)
-    if isinstance(made, StructType) and (made.variants or checker.site.language.references):
-        assume = checker.rules_for(made).assume_member
+    resolved = checker.resolved(holder.type)
+    if isinstance(resolved, StructType) and (resolved.variants or checker.site.language.references):
+        assume = checker.rules_for(resolved).assume_member
         if assume is not None:
-            assume(checker, holder, made, path, span)
+            assume(checker, holder, resolved, path, span)
 
 
 def follow_path(checker: Checker, base: Typed, path: tuple[Member, ...], span: Span) -> Typed:
     """The object at the end of ``path``; embedded pointers on the way are followed."""
     for step in path:
         holder = follow_pointer(checker, base, span)
-        made = checker.resolved(holder.type)
-        if isinstance(made, StructType) and step.bits is None and _has_bit_fields(made):
-            require_consistent_layout(checker, made, step, span)
-        if isinstance(made, StructType) and isinstance(checker.innermost(step.type), EnumType):
-            require_byte_order(checker, made, step, span)
+        resolved = checker.resolved(holder.type)
+        if isinstance(resolved, StructType) and step.bits is None and _has_bit_fields(resolved):
+            require_consistent_layout(checker, resolved, step, span)
+        if isinstance(resolved, StructType) and isinstance(checker.innermost(step.type), EnumType):
+            require_byte_order(checker, resolved, step, span)
         base = subobject(holder, step, span)
     return base
 
 
-def _has_bit_fields(made: StructType) -> bool:
-    return made.kind != "union" and any(member.bits for member in made.members)
+def _has_bit_fields(resolved: StructType) -> bool:
+    return resolved.kind != "union" and any(member.bits for member in resolved.members)
 
 
 def subobject(base: Typed, step: Member, span: Span) -> Subobject:
@@ -187,16 +187,16 @@ def _must_not_be_hidden(
     program, name = checker.program, path[-1].name
     way = {holder, *[checker.promoted_from(step.type) for step in path[:-1]]}
     for type_id in above:
-        made = program.type(type_id)
-        if not isinstance(made, StructType):
+        resolved = program.type(type_id)
+        if not isinstance(resolved, StructType):
             continue
         methods = [
             method
-            for method in methods_named(program, made.name, name)
+            for method in methods_named(program, resolved.name, name)
             if program.functions_named(method) or program.evidence.is_only_inlined(method)
         ]
         if type_id in way and not methods and name in _unreachable_methods(checker, type_id):
-            methods = [f"{made.name}.{name}"]
+            methods = [f"{resolved.name}.{name}"]
         if methods:
             names = ".".join(step.name for step in path)
             raise reject(
@@ -252,12 +252,12 @@ def _ambiguous(
 
 
 def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
-    made = checker.resolved(type_id)
-    if not isinstance(made, StructType):
+    resolved = checker.resolved(type_id)
+    if not isinstance(resolved, StructType):
         return ()
-    if made.variants:
-        return tuple([variant.member for variant in made.variants])
-    return made.reckoned
+    if resolved.variants:
+        return tuple([variant.member for variant in resolved.variants])
+    return resolved.reckoned
 
 
 # ------------------------------------------------------------------------------
@@ -285,33 +285,35 @@ def unchecked_assumption(what: str, wanted: object, note: str, help: str, span: 
 # Source: DwarfUnit::constructMemberDIE of LLVM ("Size != FieldSize").
 
 
-def require_consistent_layout(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+def require_consistent_layout(
+    checker: Checker, resolved: StructType, step: Member, span: Span
+) -> None:
     """Raises CompileError FC0904 for ``step``, a plain member beside bit fields that may be one."""
     scalar = isinstance(checker.resolved(step.type), IntType | CharType | BoolType | EnumType)
     size = checker.size(step.type) if scalar else None
     if not size:
         return
     start, end = 8 * step.offset, 8 * (step.offset + size)
-    following, follower = 8 * (made.size or 0), "end"
-    for other in made.members:
+    following, follower = 8 * (resolved.size or 0), "end"
+    for other in resolved.members:
         if other.bits is None:
             begins = 8 * other.offset
         else:
             begins = other.bits.offset
             if begins < end and start < begins + other.bits.width:
                 what = f"overlap the bit field `{other.name}`"
-                raise _contradicted(step.name, what, made.size, span)
+                raise _contradicted(step.name, what, resolved.size, span)
         if end <= begins < following:
             following, follower = begins, "member" if other.bits is None else "bit field"
     function = checker.site.function
     if function is not None and not function.compiler.misplaces_packed_bit_fields:
         return
-    packed = step.offset % size or (made.size or 0) % size
-    rounded = -(-(step.offset + size) // (made.alignment or 1)) * (made.alignment or 1)
+    packed = step.offset % size or (resolved.size or 0) % size
+    rounded = -(-(step.offset + size) // (resolved.alignment or 1)) * (resolved.alignment or 1)
     if follower == "end" and 8 * rounded == following:
         return  # the padding that its declared alignment asks for
     if packed and (end < following <= end + 8 or (follower == "bit field" and end < following)):
-        raise _contradicted(step.name, "end before what follows it", made.size, span)
+        raise _contradicted(step.name, "end before what follows it", resolved.size, span)
 
 
 def _contradicted(name: str, what: str, size: int | None, span: Span) -> CompileError:
@@ -332,7 +334,7 @@ def _contradicted(name: str, what: str, size: int | None, span: Span) -> Compile
 # mark, nor has a structure of these alone: it is read as if it had the machine's order.
 
 
-def require_byte_order(checker: Checker, made: StructType, step: Member, span: Span) -> None:
+def require_byte_order(checker: Checker, resolved: StructType, step: Member, span: Span) -> None:
     """Raises CompileError FC0311 for an enumeration beside numbers of the other byte order.
 
     Arrays of either count as what they are made of.
@@ -340,7 +342,7 @@ def require_byte_order(checker: Checker, made: StructType, step: Member, span: S
     kind = checker.innermost(step.type)
     if not isinstance(kind, EnumType) or (kind.size == 1 and step.bits is None):
         return
-    for other in made.members:
+    for other in resolved.members:
         beside = checker.innermost(other.type)
         if isinstance(beside, UnknownType | IntType | CharType | BoolType) and beside.foreign_order:
             raise reject(
@@ -351,5 +353,5 @@ def require_byte_order(checker: Checker, made: StructType, step: Member, span: S
                 notes=(
                     f"`{other.name}` shows this: a structure has one byte order for all numbers",
                 ),
-                help=f"fetch the bytes of the structure, with the format `:x8[{made.size}]`",
+                help=f"fetch the bytes of the structure, with the format `:x8[{resolved.size}]`",
             )

@@ -22,9 +22,9 @@ WIDE_INTEGER = "wide integer"
 _WORD = ByteSize(8)
 
 
-def halves(types: SiteTypes, made: Type) -> StructType | None:
+def halves(types: SiteTypes, resolved: Type) -> StructType | None:
     """The structure that a number of two halves is like; None for other types."""
-    match made:
+    match resolved:
         case ComplexType(name=name, size=size):
             each = ByteSize(size // 2)
             half = name.replace("complex ", "")  # Go says complex64, and what it calls a type

@@ -51,13 +51,13 @@ def steps(program: Program, type_id: TypeId) -> Iterator[Type]:
 
     It ends after as many as no compiler writes: a hostile type leads to itself.
     """
-    made = program.type(type_id)
-    yield made
+    resolved = program.type(type_id)
+    yield resolved
     for _ in range(_DEEPEST):
-        if not isinstance(made, NamedType | QualifiedType):
+        if not isinstance(resolved, NamedType | QualifiedType):
             return
-        made = program.type(made.target)
-        yield made
+        resolved = program.type(resolved.target)
+        yield resolved
 
 
 class Site(Record):
@@ -179,10 +179,10 @@ class SiteTypes:
     def bare(self, type_id: TypeId) -> TypeId:
         """The type behind typedefs and qualifiers, completed where it was only declared."""
         for _ in range(_DEEPEST):
-            made = self.program.type(type_id)
-            if isinstance(made, NamedType | QualifiedType):
-                type_id = made.target
-            elif isinstance(made, DeclaredType):
+            resolved = self.program.type(type_id)
+            if isinstance(resolved, NamedType | QualifiedType):
+                type_id = resolved.target
+            elif isinstance(resolved, DeclaredType):
                 return self.program.completed(type_id)
             else:
                 return type_id
@@ -197,12 +197,12 @@ class SiteTypes:
 
     def innermost(self, type_id: TypeId) -> Type:
         """What an array of however many dimensions is made of; of what is none, the type itself."""
-        made = self.resolved(type_id)
+        resolved = self.resolved(type_id)
         for _ in range(_DEEPEST):
-            if not isinstance(made, ArrayType):
+            if not isinstance(resolved, ArrayType):
                 break
-            made = self.resolved(made.element)
-        return made
+            resolved = self.resolved(resolved.element)
+        return resolved
 
     def size(self, type_id: TypeId) -> ByteSize | None:
         """Bytes of a type, None where it has no size (void, functions, declarations)."""
@@ -241,10 +241,10 @@ class SiteTypes:
                 | InterfaceType(members=members)
             ):
                 return members
-            case ComplexType() | IntType() as made:
+            case ComplexType() | IntType() as resolved:
                 from fetchc.check.number_halves import halves
 
-                both = halves(self, made)
+                both = halves(self, resolved)
                 return () if both is None else both.members
             case _:
                 return ()
@@ -252,5 +252,5 @@ class SiteTypes:
     def promoted_from(self, type_id: TypeId) -> TypeId:
         """What an embedded member of that type promotes from: its type, or its pointer's target."""
         bare = self.bare(type_id)
-        made = self.program.type(bare)
-        return self.bare(made.target) if isinstance(made, PointerType) else bare
+        resolved = self.program.type(bare)
+        return self.bare(resolved.target) if isinstance(resolved, PointerType) else bare

@@ -29,38 +29,44 @@ _RAW = "*"  # what the names of raw pointers begin with
 def _reader_value(checker: Checker, node: Typed) -> Typed:
     """What a whole object is worth to a reader: of a cell what it holds, else the address."""
     for _ in range(_DEEPEST):
-        made = checker.resolved(node.type)
-        if not isinstance(made, StructType) or made.value is None:
+        resolved = checker.resolved(node.type)
+        if not isinstance(resolved, StructType) or resolved.value is None:
             break
-        if made.shared:
-            inner = _shared(checker, node, made)
+        if resolved.shared:
+            inner = _shared(checker, node, resolved)
             return Address(inner, checker.pointer_to(inner.type), node.span)
-        node = members.subobject(node, made.value, node.span)
+        node = members.subobject(node, resolved.value, node.span)
     return node
 
 
 def _dereferenced(checker: Checker, node: Typed, span: Span) -> Typed | None:
     """What ``*`` gives of a counted pointer, or of what holds a pointer; None of others."""
     for _ in range(_DEEPEST):
-        made = checker.resolved(node.type)
-        if isinstance(made, PointerType):
-            return Pointee(node, made.target, node.span)
-        if not isinstance(made, StructType) or made.value is None:
+        resolved = checker.resolved(node.type)
+        if isinstance(resolved, PointerType):
+            return Pointee(node, resolved.target, node.span)
+        if not isinstance(resolved, StructType) or resolved.value is None:
             return None
-        if made.shared:
-            return _shared(checker, node, made)
-        node = members.subobject(node, made.value, node.span)
+        if resolved.shared:
+            return _shared(checker, node, resolved)
+        node = members.subobject(node, resolved.value, node.span)
     return None
 
 
 def _within(checker: Checker, node: Typed) -> Typed:
     """What is counted and indexed where ``node`` is: behind its references and wrappers."""
     for _ in range(_DEEPEST):
-        made = checker.resolved(node.type)
-        if isinstance(made, PointerType) and made.name and not made.name.startswith(_RAW):
-            node = Pointee(node, made.target, node.span)
-        elif isinstance(made, StructType) and made.value is not None and not made.counts:
-            node = _value(checker, node, made)
+        resolved = checker.resolved(node.type)
+        if (
+            isinstance(resolved, PointerType)
+            and resolved.name
+            and not resolved.name.startswith(_RAW)
+        ):
+            node = Pointee(node, resolved.target, node.span)
+        elif (
+            isinstance(resolved, StructType) and resolved.value is not None and not resolved.counts
+        ):
+            node = _value(checker, node, resolved)
         else:
             break
     return node
@@ -68,23 +74,23 @@ def _within(checker: Checker, node: Typed) -> Typed:
 
 def _wrapped_member(checker: Checker, holder: Typed, name: str, span: Span) -> Typed | None:
     """The member of a wrapper or of what it stands for; None where neither has it."""
-    made = checker.resolved(holder.type)
-    wraps = isinstance(made, StructType) and made.value is not None
+    resolved = checker.resolved(holder.type)
+    wraps = isinstance(resolved, StructType) and resolved.value is not None
     return _member_of(checker, holder, name, span, 0) if wraps else None
 
 
 def _member_of(checker: Checker, holder: Typed, name: str, span: Span, depth: int) -> Typed | None:
     holder = members.follow_pointer(checker, holder, holder.span)
-    made = checker.resolved(holder.type)
-    if not isinstance(made, StructType) or made.value is None or depth > _DEEPEST:
+    resolved = checker.resolved(holder.type)
+    if not isinstance(resolved, StructType) or resolved.value is None or depth > _DEEPEST:
         return _own(checker, holder, name, span)
-    value = _value(checker, holder, made)
-    inner = _member_of(checker, value, name, span, depth + 1) if made.owned else None
+    value = _value(checker, holder, resolved)
+    inner = _member_of(checker, value, name, span, depth + 1) if resolved.owned else None
     found = inner or _own(checker, holder, name, span)
-    if found is None and not made.owned:
+    if found is None and not resolved.owned:
         found = _member_of(checker, value, name, span, depth + 1)
-    if found is None and made.shared:  # its counters
-        found = _own(checker, _counters(checker, holder, made), name, span)
+    if found is None and resolved.shared:  # its counters
+        found = _own(checker, _counters(checker, holder, resolved), name, span)
     return found
 
 
@@ -96,26 +102,26 @@ def _own(checker: Checker, holder: Typed, name: str, span: Span) -> Typed | None
     return members.follow_path(checker, holder, path, holder.span.to(span))
 
 
-def _value(checker: Checker, node: Typed, made: StructType) -> Typed:
-    assert made.value is not None
+def _value(checker: Checker, node: Typed, resolved: StructType) -> Typed:
+    assert resolved.value is not None
     return (
-        _shared(checker, node, made)
-        if made.shared
-        else members.subobject(node, made.value, node.span)
+        _shared(checker, node, resolved)
+        if resolved.shared
+        else members.subobject(node, resolved.value, node.span)
     )
 
 
-def _counters(checker: Checker, node: Typed, made: StructType) -> Typed:
-    assert made.value is not None
-    pointer = members.subobject(node, made.value, node.span)
+def _counters(checker: Checker, node: Typed, resolved: StructType) -> Typed:
+    assert resolved.value is not None
+    pointer = members.subobject(node, resolved.value, node.span)
     return members.follow_pointer(checker, pointer, node.span)
 
 
-def _shared(checker: Checker, node: Typed, made: StructType) -> Subobject:
-    box = _counters(checker, node, made)
+def _shared(checker: Checker, node: Typed, resolved: StructType) -> Subobject:
+    box = _counters(checker, node, resolved)
     inner = checker.resolved(box.type)
     assert isinstance(inner, StructType)
-    value = next(one for one in inner.members if one.name == made.shared)
+    value = next(one for one in inner.members if one.name == resolved.shared)
     return members.subobject(box, value, node.span)
 
 
@@ -124,14 +130,16 @@ def _shared(checker: Checker, node: Typed, made: StructType) -> Subobject:
 
 
 def _assume_variant(
-    checker: Checker, holder: Typed, made: StructType, path: tuple[Member, ...], span: Span
+    checker: Checker, holder: Typed, resolved: StructType, path: tuple[Member, ...], span: Span
 ) -> None:
     """Note that the first of ``path``, a variant, has to be there, for whoever can compare."""
     variant = path[0]
-    if made.members and variant in [one.member for one in made.variants]:
-        tag = members.subobject(holder, made.members[0], span)
+    if resolved.members and variant in [one.member for one in resolved.variants]:
+        tag = members.subobject(holder, resolved.members[0], span)
         tag_expression = ".discriminant"
-        one = AssumedVariant(tag, made.variants, variant.name, holder.type, tag_expression, span)
+        one = AssumedVariant(
+            tag, resolved.variants, variant.name, holder.type, tag_expression, span
+        )
         checker.assumptions.append(one)
 
 

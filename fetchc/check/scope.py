@@ -259,32 +259,32 @@ def variable_object(checker: Checker, variable: Variable, span: Span) -> Typed:
         _warn_of_copies(checker, variable, place, span)
     base: Typed = Located(place, variable.name, variable.type, span)
     if variable.name.startswith("&"):
-        made = checker.resolved(variable.type)
-        if isinstance(made, PointerType):
+        resolved = checker.resolved(variable.type)
+        if isinstance(resolved, PointerType):
             if variable.outermost:
                 from fetchc.check.go_variables import is_in_closure_object
 
                 if is_in_closure_object(checker.site, variable):
-                    return Located(place, variable.name, made.target, span)
-            base = Pointee(base, made.target, span)
+                    return Located(place, variable.name, resolved.target, span)
+            base = Pointee(base, resolved.target, span)
     return base
 
 
 def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span) -> Typed:
     # The address of an object: what it leads to is the object, with or without an address.
-    made = checker.resolved(variable.type)
-    if isinstance(made, _NUMBERS):
+    resolved = checker.resolved(variable.type)
+    if isinstance(resolved, _NUMBERS):
         return Located(place, variable.name, variable.type, span)  # which a reader can add up
-    if not isinstance(made, PointerType):
+    if not isinstance(resolved, PointerType):
         from fetchc.check.availability import refuse_absent
         from fetchc.check.locations import describe_place
 
         words = describe_place(checker.site, place)
         nowhere = Absent("computed", f"it is computed, {words}, and not stored in memory")
         raise refuse_absent(checker.site, variable, nowhere, span)
-    target: Typed = Located(place.target, variable.name, made.target, span)
+    target: Typed = Located(place.target, variable.name, resolved.target, span)
     if place.offset:
-        target = Subobject(target, place.offset, None, made.target, span)
+        target = Subobject(target, place.offset, None, resolved.target, span)
     return Address(target, variable.type, span)
 
 

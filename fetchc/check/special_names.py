@@ -466,5 +466,5 @@ def current_task(checker: Checker, span: Span) -> Typed:
             help="the name of the task is `$comm`",
         )
     found = program.types_named(_TASK, None)
-    made = checker.pointer_to(found[0]) if found else checker.word()
-    return Located(Named("current", "$current"), "$current", made, span)
+    type_id = checker.pointer_to(found[0]) if found else checker.word()
+    return Located(Named("current", "$current"), "$current", type_id, span)

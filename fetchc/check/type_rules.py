@@ -1,13 +1,13 @@
-"""What one language says of expressions beyond what all languages share: one record each.
+"""The rules of a language for expressions, one record a language.
 
-The checker and the modules for members, indices, conversions and calls know no language. Where one
-may have a rule of its own they ask the record of the probe site's language, or of the language
-that alone has such a type (:meth:`~fetchc.check.checker.Checker.rules_for`). A rule is a function
-that is handed the checker first; None is a language without one.
+The modules for members, indices, conversions and calls implement what all languages share, and
+know no language. Where a language has a rule of its own, they call the record of the site's
+language, or of the one language that has such types
+(:meth:`~fetchc.check.checker.Checker.rules_for`).
 
-To add a language's rules: a module ``NAME_rules`` with its record, and a line in
-:func:`fetchc.check.checker.type_rules`. The rules import what they need; nothing they import
-imports them.
+To add the rules of a language: a module ``NAME_rules`` with its record, and a case in
+:func:`fetchc.check.checker.type_rules`. A rules module imports the shared modules; these never
+import it.
 """
 
 from __future__ import annotations
@@ -32,46 +32,65 @@ __all__ = ["NO_RULES", "TypeRules"]
 
 
 class TypeRules(Record):
-    """The rules of one language, by what they are for. Each gives None where it does not apply.
+    """The rules of one language, one function a field. A function returns None to decline.
 
-    Names. ``implicit_member(checker, receiver, holder, name, span)`` is what a bare name means in
-    a method whose object ``holder`` has no such member. ``static_member(checker, name, span)`` is
-    ``Class::name``. ``may_be_member(checker, type_id, name, span)``: objects of the class may
-    have a member that is so called in a method.
+    Names:
 
-    Members. ``class_member(checker, base, name, span, name_span)`` comes before all members.
-    ``structure(checker, holder, made)`` is the structure whose members a value has that is none.
-    ``wrapped_member(checker, holder, name, name_span)`` is a member of a structure that stands for
-    a value in it. ``target_member(checker, base, holder, name, name_span)`` is a member of what
-    ``holder`` leads to or has in it, where it has none of that name. ``accessor(checker, holder,
-    name, span)`` are the members that a property or a macro of that name reads.
-    ``assume_member(checker, holder, made, path, span)`` notes what has to hold for a member to be
-    there. ``no_members_help(name)`` is what to do about a structure without members.
+    * ``implicit_member(checker, receiver, holder, name, span)``: a bare name inside a method, where
+      the object ``holder`` has no member of that name.
+    * ``static_member(checker, name, span)``: ``Class::name``.
+    * ``may_be_member(checker, type_id, name, span)``: whether objects of the class can have a
+      member that a method calls ``name``.
 
-    Elements. ``referent(checker, base)`` is what is counted and indexed where ``base`` is.
-    ``elements(checker, base, span)`` is the pointer or array that a container has its elements in;
-    ``packed_element`` and ``block_element(checker, base, index, span, index_span)`` are elements
-    of containers that have them in neither. ``container_size(checker, base)`` is their number,
-    ``assume_count(checker, base, least, span)`` notes that it has to be so large.
-    ``index_help(checker, base, span)`` is what to do where there is no index. ``slice(checker,
-    node)`` and ``slice_count(checker, node, what, span)`` are a slice expression, and its ``len``
-    or ``cap``.
+    Members:
 
-    ``dereference(checker, pointer, span)`` is ``*e`` of what is no pointer.
+    * ``class_member(checker, base, name, span, name_span)``: a member that belongs to the class
+      and not to the object, or to a base class by name.
+    * ``structure(checker, holder, resolved)``: the structure whose members are meant, where the
+      value itself is none (a channel).
+    * ``wrapped_member(checker, holder, name, name_span)``: a member of a structure that stands for
+      a value in it (a cell).
+    * ``target_member(checker, base, holder, name, name_span)``: a member of the object that
+      ``holder`` points to or contains (a smart pointer, an interface).
+    * ``accessor(checker, holder, name, span)``: the members that a property or a macro reads.
+    * ``assume_member(checker, holder, resolved, path, span)``: adds the assumptions under which the
+      member exists.
+    * ``no_members_help(name)``: the help for a structure without members.
 
-    Calls. ``method(checker, base, name, name_span)`` is ``e.name()``;
-    ``numbered_part(checker, base, part, span, part_span)`` is ``get<part>(e)``.
+    Elements:
 
-    Conversions. ``cast_pointer(checker, wanted, base, source, span)`` comes first, for pointers;
-    ``move_pointer(checker, wanted, base, source, target, span)`` for pointers to pointers, by the
-    types that they lead to; ``convert(checker, wanted, base, span)`` last.
-    ``refuse_cast(checker, wanted, operand, span)`` raises CompileError for ``[]T(e)`` that is
-    refused by its spelling alone. ``is_reference(made)``: variables of that type hold references
-    to objects. ``unknown_type(checker)`` are a note and a help for the name of an unknown type.
-    ``assertion(checker, base, wanted, span)`` is ``e.(T)``.
+    * ``referent(checker, base)``: the object that ``len`` and ``[]`` apply to.
+    * ``elements(checker, base, span)``: the pointer or array in which a container has its elements.
+    * ``packed_element``, ``block_element(checker, base, index, span, index_span)``: an element of a
+      container that has neither.
+    * ``container_size(checker, base)``: the number of elements of a container.
+    * ``assume_count(checker, base, least, span)``: adds the assumption that there are so many.
+    * ``index_help(checker, base, span)``: the help for what cannot be indexed.
+    * ``slice(checker, node)``, ``slice_count(checker, node, what, span)``: a slice expression, its
+      ``len`` or ``cap``.
+    * ``dereference(checker, pointer, span)``: ``*e`` of what is not a pointer.
 
-    ``no_variables(checker)`` is why a function lists no variables, and what to do then.
-    ``reader_value(checker, node)`` is what an object as a whole is to a reader.
+    Calls:
+
+    * ``method(checker, base, name, name_span)``: ``e.name()``.
+    * ``numbered_part(checker, base, part, span, part_span)``: ``get<part>(e)``.
+
+    Conversions:
+
+    * ``cast_pointer(checker, wanted, base, source, span)``: a cast of a pointer, before all others.
+    * ``move_pointer(checker, wanted, base, source, target, span)``: a cast between pointers to the
+      classes ``source`` and ``target``.
+    * ``convert(checker, wanted, base, span)``: any other conversion, after the shared ones.
+    * ``refuse_cast(checker, wanted, operand, span)``: raises CompileError for ``[]T(e)`` that the
+      spelling alone rules out.
+    * ``is_reference(resolved)``: whether variables of the type hold references to objects.
+    * ``unknown_type(checker)``: a note and a help for the name of an unknown type.
+    * ``assertion(checker, base, wanted, span)``: ``e.(T)``.
+
+    Others:
+
+    * ``no_variables(checker)``: why a function lists no variables, and a help.
+    * ``reader_value(checker, node)``: what a reader sees of an object as a whole.
     """
 
     implicit_member: Callable[[Checker, Variable, Typed, str, Span], Typed | None] | None = None
@@ -110,4 +129,4 @@ class TypeRules(Record):
 
 
 NO_RULES = TypeRules()
-"""C has all that languages share, and nothing else."""
+"""C's: it has only what all languages share."""

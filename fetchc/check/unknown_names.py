@@ -37,11 +37,11 @@ def refuse_no_structure(
     checker: Checker, base: Typed, holder: Typed, name: str, span: Span
 ) -> CompileError:
     """The refusal of a member of what is not a structure; ``holder`` is what ``base`` leads to."""
-    made = checker.resolved(holder.type)
+    resolved = checker.resolved(holder.type)
     spelled = checker.spell(holder.type)
     label = Label(base.span, f"this is `{checker.spell(base.type)}`")
-    if isinstance(made, DeclaredType):
-        several = checker.program.types_named(f"{made.kind} {made.name}", None)
+    if isinstance(resolved, DeclaredType):
+        several = checker.program.types_named(f"{resolved.kind} {resolved.name}", None)
         if len(several) > 1:
             return reject(
                 "FC0311",
@@ -57,21 +57,23 @@ def refuse_no_structure(
             "only declared",
             help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
         )
-    if isinstance(made, StructType):
+    if isinstance(resolved, StructType):
         no_members_help = checker.rules.no_members_help
         hint = None if no_members_help is None else no_members_help(name)
         return reject("FC0302", f"`{spelled}` has no members", span, "unknown member", help=hint)
     hint = None
-    if isinstance(made, PointerType):
+    if isinstance(resolved, PointerType):
         hint = "dereference it once more first: `(*e)->" + name + "`"
     elif not isinstance(base, Pointee) and checker.size(base.type) == checker.program.word_bytes:
         language = checker.site.language
         pointer = language.pointer_cast.format(type="T", value="e")
         example = language.pointer_member.format(pointer=pointer, name=name)
         hint = f"cast it first, if it holds a pointer: `{example}`"
-    if isinstance(made, ArrayType) and isinstance(checker.resolved(made.element), StructType):
+    if isinstance(resolved, ArrayType) and isinstance(
+        checker.resolved(resolved.element), StructType
+    ):
         hint = f"name it in one element: `e[0].{name}`; `fetchc trace` shows elements whole"
-    if isinstance(made, MapType):
+    if isinstance(resolved, MapType):
         hint = "its number of entries can be had: `len(e)`"
     return reject(
         "FC0301",
@@ -210,8 +212,8 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
         close = ("$current",)  # the name that kernel code has for it
     elsewhere = name_meant(name, [one.name for one in site.program.parameters(site.function)])
     result = None if listed else site.program.result(site.function)
-    made = None if result is None else site.program.type(result)
-    why = f" that are known: {made.reason}" if isinstance(made, UnknownType) else ""
+    resolved = None if result is None else site.program.type(result)
+    why = f" that are known: {resolved.reason}" if isinstance(resolved, UnknownType) else ""
     hint = "build it with -g; or use `$arg1`, `%di` with a cast" if why else None
     imported = site.program.elf.imported(name)
     if not named and checker.rules.no_variables is not None:

@@ -108,8 +108,8 @@ def is_address(site: Site, function: Function, variable: Variable, place: Place)
 
 def _is_passed_by_address(site: Site, variable: Variable) -> bool:
     types = SiteTypes(site)
-    made = types.resolved(variable.type)
-    return isinstance(made, StructType | ArrayType) and not _is_scalar(types, variable.type, 0)
+    resolved = types.resolved(variable.type)
+    return isinstance(resolved, StructType | ArrayType) and not _is_scalar(types, variable.type, 0)
 
 
 def _callers_slot(site: Site, function: Function, stated: InMemory) -> InMemory | None:
@@ -223,17 +223,17 @@ def _register(checker: Checker, name: str) -> DwarfRegister:
 
 def _is_scalar(checker: SiteTypes, type_id: TypeId, depth: int) -> bool:
     """Whether rustc has a value of the type as one integer or pointer."""
-    made = checker.resolved(type_id)
+    resolved = checker.resolved(type_id)
     size = checker.size(type_id)
     if not size or size > checker.program.word_bytes or depth > _DEEPEST:
         return False
-    match made:
+    match resolved:
         case IntType() | CharType() | BoolType() | EnumType() | PointerType():
             return True
         case StructType(kind="union"):
             return False
         case StructType(variants=(_, *_)):
-            return _is_scalar_enum(checker, made, size, depth)
+            return _is_scalar_enum(checker, resolved, size, depth)
         case StructType(members=members):
             filled = [one for one in members if checker.size(one.type) != 0]
             return (
@@ -245,13 +245,13 @@ def _is_scalar(checker: SiteTypes, type_id: TypeId, depth: int) -> bool:
             return False
 
 
-def _is_scalar_enum(checker: SiteTypes, made: StructType, size: int, depth: int) -> bool:
+def _is_scalar_enum(checker: SiteTypes, resolved: StructType, size: int, depth: int) -> bool:
     # A niche of the one field that there is, or a tag and nothing else.
-    tags = [checker.size(one.type) for one in made.members]
+    tags = [checker.size(one.type) for one in resolved.members]
     if tags not in ([size], []):
         return False
     held = []
-    for variant in made.variants:
+    for variant in resolved.variants:
         fields = checker.resolved(variant.member.type)
         if not isinstance(fields, StructType):
             return False
@@ -267,8 +267,10 @@ def _is_scalar_enum(checker: SiteTypes, made: StructType, size: int, depth: int)
 
 def _is_wide(checker: Checker, type_id: TypeId) -> bool:
     # A pointer and a number: references, boxes; what looks like them and is owned is longer.
-    made = checker.resolved(type_id)
-    return isinstance(made, StringType | SliceType | InterfaceType) and len(made.members) == 2
+    resolved = checker.resolved(type_id)
+    return (
+        isinstance(resolved, StringType | SliceType | InterfaceType) and len(resolved.members) == 2
+    )
 
 
 def _refused(checker: Checker, span: Span, why: str) -> CompileError:

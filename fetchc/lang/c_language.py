@@ -41,8 +41,8 @@ def _declare(program: Program, type_id: TypeId, tagged: bool) -> str:
     declarator = ""
     qualifiers = ""
     for _ in range(_DEEPEST):
-        made = program.type(type_id)
-        match made:
+        resolved = program.type(type_id)
+        match resolved:
             case PointerType(target=target, reference=reference):
                 mark = "&" if reference else "*"
                 declarator = f"{mark}{qualifiers}{declarator}"
@@ -55,7 +55,7 @@ def _declare(program: Program, type_id: TypeId, tagged: bool) -> str:
                 type_id = element
             case FunctionType():
                 inner = f"({declarator})" if declarator else ""
-                return f"{made.name or 'void'} {inner}()".replace("  ", " ")
+                return f"{resolved.name or 'void'} {inner}()".replace("  ", " ")
             case QualifiedType(qualifier=qualifier, target=target):
                 if isinstance(program.type(target), PointerType):
                     qualifiers += f" {qualifier} " if declarator else f" {qualifier}"
@@ -66,14 +66,14 @@ def _declare(program: Program, type_id: TypeId, tagged: bool) -> str:
                     qualifiers = f"{qualifier} {qualifiers}"
                 type_id = target
             case _:
-                base = qualifiers + _base(made, tagged)
+                base = qualifiers + _base(resolved, tagged)
                 gap = " " if declarator.startswith(("*", "&", "(")) else ""
                 return f"{base}{gap}{declarator}".rstrip()
     return "(a type that refers to itself)"
 
 
-def _base(made: object, tagged: bool) -> str:
-    match made:
+def _base(resolved: object, tagged: bool) -> str:
+    match resolved:
         case StructType(name=name, kind=kind) | DeclaredType(name=name, kind=kind):
             if not name:
                 return f"(anonymous {kind})"
@@ -87,7 +87,7 @@ def _base(made: object, tagged: bool) -> str:
         case NamedType(name=name) | MapType(name=name) | ChannelType(name=name):
             return name
         case _:
-            return str(getattr(made, "name", "")) or "(unnamed type)"
+            return str(getattr(resolved, "name", "")) or "(unnamed type)"
 
 
 def _global_names(name: str, function: Function) -> tuple[str, ...]:

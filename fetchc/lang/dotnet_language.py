@@ -31,8 +31,8 @@ def spell(program: Program, type_id: TypeId) -> str:
     """A type as C# writes it: ``string``, ``System.Uri``, ``int[]``, ``byte*``, ``ref int``."""
     prefix, suffix = "", ""
     for _ in range(_DEEPEST):
-        made = program.type(type_id)
-        match made:
+        resolved = program.type(type_id)
+        match resolved:
             case PointerType(target=target, reference=reference):
                 inner = program.type(target)
                 if reference:
@@ -46,14 +46,14 @@ def spell(program: Program, type_id: TypeId) -> str:
             case QualifiedType(target=target) | NamedType(target=target):
                 type_id = target
             case FunctionType() | VoidType():
-                return f"{prefix}{getattr(made, 'name', 'void')}{suffix}"
+                return f"{prefix}{getattr(resolved, 'name', 'void')}{suffix}"
             case _:
-                return f"{prefix}{made.name}{suffix}"
+                return f"{prefix}{resolved.name}{suffix}"
     return "(a type that refers to itself)"
 
 
-def _is_class(made: object) -> bool:
-    match made:
+def _is_class(resolved: object) -> bool:
+    match resolved:
         case StructType(kind=kind):
             return kind == "class"
         case SequenceType(value=value):

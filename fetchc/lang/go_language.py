@@ -34,8 +34,8 @@ def spell(program: Program, type_id: TypeId) -> str:
     """A type as Go writes it: ``*main.Msg``, ``[]main.Question``, ``[4]int``."""
     prefix = ""
     for _ in range(_DEEPEST):
-        made = program.type(type_id)
-        match made:
+        resolved = program.type(type_id)
+        match resolved:
             case PointerType(name=name, target=target):
                 if name:
                     return prefix + name
@@ -56,13 +56,13 @@ def spell(program: Program, type_id: TypeId) -> str:
             case NamedType(name=name, target=target) if name.startswith(_OF_SHAPE):
                 type_id = target
             case FunctionType():
-                return prefix + (made.name or "func()")
+                return prefix + (resolved.name or "func()")
             case MapType() | ChannelType():
-                return prefix + made.name
+                return prefix + resolved.name
             case VoidType():
                 return prefix + "unsafe.Pointer"
             case _:
-                return prefix + (made.name or "struct {...}")
+                return prefix + (resolved.name or "struct {...}")
     return "(a type that refers to itself)"
 
 

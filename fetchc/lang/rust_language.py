@@ -23,8 +23,8 @@ def _spell(program: Program, type_id: TypeId) -> str:
     """``&demo::Request``, ``[u16; 3]``, ``*const u8``."""
     before, behind = "", ""
     for _ in range(_DEEPEST):
-        made = program.type(type_id)
-        match made:
+        resolved = program.type(type_id)
+        match resolved:
             case PointerType(name=name, target=target) if not name:
                 before, type_id = f"{before}*const ", target
             case ArrayType(element=element, count=count):
@@ -33,7 +33,7 @@ def _spell(program: Program, type_id: TypeId) -> str:
             case VoidType():
                 return f"{before}(){behind}"
             case _:
-                return before + (str(getattr(made, "name", "")) or "(unnamed type)") + behind
+                return before + (str(getattr(resolved, "name", "")) or "(unnamed type)") + behind
     return "(a type that refers to itself)"
 
 
