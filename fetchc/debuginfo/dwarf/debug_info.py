@@ -210,6 +210,7 @@ def _signed_type(info: DebugInfo, die: Die, signature: int) -> Die:
 _RESIDENT = 16 << 20
 _BIG_UNIT = 1 << 20  # bytes: to walk over so many takes 5 ms and more
 _TABLES = 256  # abbreviation tables cached
+_MOST_ORIGINS = 64  # of one entry; a copy of an inlined one of a member function has three
 
 
 class DebugInfo:
@@ -458,10 +459,11 @@ class DebugInfo:
         """What the entry is a copy or a completion of, then what that is, to the end.
 
         By DW_AT_abstract_origin and DW_AT_specification, also into other units; without the entry
-        itself, and each once where a hostile file has a circle.
+        itself, each once where a hostile file has a circle, and no more than compilers write: of
+        a chain of all entries each would be walked from each.
         """
         seen = {die.offset}
-        while True:
+        for _ in range(_MOST_ORIGINS):
             origin = self.follow(die, c.DW_AT_abstract_origin)
             further = origin or self.follow(die, c.DW_AT_specification)
             if further is None or further.offset in seen:
