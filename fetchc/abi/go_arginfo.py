@@ -52,15 +52,15 @@ __all__ = [
     "at_its_position",
     "call_layout",
     "candidate_places",
+    "described_at_its_position",
+    "described_one_by_one",
+    "describes_every_parameter",
     "equal",
     "least_bytes",
     "numbers",
     "parse",
     "parse_with_extents",
     "shapes",
-    "told_at_its_position",
-    "told_in_full",
-    "told_one_by_one",
 ]
 
 _OPEN, _CLOSE, _MORE, _FAR = 0xFE, 0xFD, 0xFC, 0xFB
@@ -106,8 +106,8 @@ def parse_with_extents(stream: bytes) -> tuple[tuple[tuple[Shape, Extent], ...],
             extents[-1] = (byte if before is None else before[0], byte + size)
     if len(found) > 1:
         return None
-    told = tuple(zip(found[0], extents, strict=True))
-    return (told[:-1], False) if found[0][-1:] == [_REST] else (told, True)
+    described = tuple(zip(found[0], extents, strict=True))
+    return (described[:-1], False) if found[0][-1:] == [_REST] else (described, True)
 
 
 def numbers(shape: Shape) -> list[int] | None:
@@ -126,26 +126,26 @@ def numbers(shape: Shape) -> list[int] | None:
     return found
 
 
-def at_its_position(told: Sequence[Shape], listed: Sequence[Shape], position: int) -> bool:
-    """Whether ``listed[position]`` can only be ``told[position]``.
+def at_its_position(described: Sequence[Shape], listed: Sequence[Shape], position: int) -> bool:
+    """Whether ``listed[position]`` can only be ``described[position]``.
 
     ``told`` are the shapes of all parameters, ``listed`` those of some of them, in order. From
     the left none can be earlier than where it is listed, so it is as far right as it can be that
     decides.
     """
-    at = len(told)
+    at = len(described)
     for index in range(len(listed) - 1, position - 1, -1):
         at -= 1
-        while at >= 0 and not agree(told[at], listed[index]):
+        while at >= 0 and not agree(described[at], listed[index]):
             at -= 1
-    return at == position and all(map(agree, told[:position], listed[:position]))
+    return at == position and all(map(agree, described[:position], listed[:position]))
 
 
-def equal(told: Shape, listed: Shape) -> bool:
+def equal(described: Shape, listed: Shape) -> bool:
     """Whether both are told in full and are the same."""
-    if isinstance(told, tuple) and isinstance(listed, tuple):
-        return len(told) == len(listed) and all(map(equal, told, listed))
-    return told == listed and told not in (_ANY, _REST)
+    if isinstance(described, tuple) and isinstance(listed, tuple):
+        return len(described) == len(listed) and all(map(equal, described, listed))
+    return described == listed and described not in (_ANY, _REST)
 
 
 def least_bytes(shape: Shape) -> int:
@@ -155,19 +155,19 @@ def least_bytes(shape: Shape) -> int:
     return max(shape, 0)
 
 
-def agree(told: Shape, listed: Shape) -> bool:
+def agree(described: Shape, listed: Shape) -> bool:
     """Whether what the stream tells can be of the type."""
-    if listed == _REST or told == _REST:
+    if listed == _REST or described == _REST:
         return True
-    if isinstance(told, tuple) and isinstance(listed, tuple):
-        for one, other in zip(told, listed, strict=False):
+    if isinstance(described, tuple) and isinstance(listed, tuple):
+        for one, other in zip(described, listed, strict=False):
             if _REST in (one, other):
                 return True
             if not agree(one, other):
                 return False
-        longer = told[len(listed) :] or listed[len(told) :]
+        longer = described[len(listed) :] or listed[len(described) :]
         return not longer or longer[0] == _REST
-    return told == listed or (told == _ANY and not isinstance(listed, tuple))
+    return described == listed or (described == _ANY and not isinstance(listed, tuple))
 
 
 def shapes(program: Program, types: Sequence[TypeId]) -> tuple[Shape, ...] | None:
@@ -320,13 +320,13 @@ def _layout(
     )
 
 
-def _told(program: Program, function: Function) -> tuple[tuple[Shape, ...], bool] | None:
+def _described(program: Program, function: Function) -> tuple[tuple[Shape, ...], bool] | None:
     # As `parse` has them; None where the tables say nothing of the function.
     stream = None if program.go is None else program.go.argument_stream(function)
     return None if stream is None else parse(stream)
 
 
-def told_at_its_position(
+def described_at_its_position(
     program: Program, convention: Convention, function: Function, position: int
 ) -> bool | None:
     """Whether Go's run-time tables prove that no parameter is missing up to that one.
@@ -335,8 +335,8 @@ def told_at_its_position(
     the parameters without a name too, which the debug information leaves out up to 1.21. None
     where they do not tell of all parameters.
     """
-    told = _told(program, function)
-    if told is None or not told[1]:
+    described = _described(program, function)
+    if described is None or not described[1]:
         return None
     call = passed(program, convention, function, program.parameters(function))
     index = call.positions[position]
@@ -346,12 +346,12 @@ def told_at_its_position(
     if "[" in function.symbol:
         # Of generic functions the first is left out: the dictionary, or since 1.20 the receiver.
         last = len(listed) - 2
-        whole = len(told[0]) == last + 1
-        return whole and (last < 0 or at_its_position(told[0], listed[1:], last))
-    return at_its_position(told[0], listed, index)
+        whole = len(described[0]) == last + 1
+        return whole and (last < 0 or at_its_position(described[0], listed[1:], last))
+    return at_its_position(described[0], listed, index)
 
 
-def told_one_by_one(
+def described_one_by_one(
     program: Program, convention: Convention, function: Function, position: int, hidden: int
 ) -> bool:
     """Whether Go's run-time tables list the parameters one by one up to that position.
@@ -359,28 +359,28 @@ def told_one_by_one(
     Of a call that they do not tell of in full, but whose parameters are known to take no more
     than ``hidden`` bytes beyond those listed: none that is told of may be so small.
     """
-    told = _told(program, function)
+    described = _described(program, function)
     call = passed(program, convention, function, program.parameters(function))
     index = call.positions[position]
     listed = shapes(program, call.parameters)
-    if told is None or listed is None or not isinstance(index, int) or "[" in function.symbol:
+    if described is None or listed is None or not isinstance(index, int) or "[" in function.symbol:
         return False
-    first, same = told[0][: index + 1], listed[: index + 1]
+    first, same = described[0][: index + 1], listed[: index + 1]
     if len(first) != len(same) or not all(map(equal, first, same)):
         return False
     return all(least_bytes(shape) > hidden for shape in first)
 
 
-def told_in_full(program: Program, convention: Convention, function: Function) -> bool:
+def describes_every_parameter(program: Program, convention: Convention, function: Function) -> bool:
     """Whether Go's run-time tables prove that every parameter is listed, none behind the last."""
-    told = _told(program, function)
+    described = _described(program, function)
     variables = program.parameters(function)
     listed = sum(variable.kind != "result" for variable in variables)
-    if told is None or not told[1] or "[" in function.symbol:
+    if described is None or not described[1] or "[" in function.symbol:
         return False
-    if len(told[0]) != listed:
+    if len(described[0]) != listed:
         return False
-    return not listed or bool(told_at_its_position(program, convention, function, listed - 1))
+    return not listed or bool(described_at_its_position(program, convention, function, listed - 1))
 
 
 # ------------------------------------------------------------------------------
@@ -427,17 +427,17 @@ def candidate_places(
     if program.go is None:
         return None
     stream = program.go.argument_stream(function)
-    told = None if stream is None else parse_with_extents(stream)
+    described = None if stream is None else parse_with_extents(stream)
     total = program.go.argument_bytes(function)
     variables = program.parameters(function)
     call = passed(program, convention, function, variables)
     listed = shapes(program, call.parameters)
-    if told is None or total is None or listed is None or "[" in function.symbol:
+    if described is None or total is None or listed is None or "[" in function.symbol:
         return None
     of_types = Shapes(program, convention)
     try:
         known = [of_types.shape(one, 0) for one in call.parameters]
-        search = _Search(convention, told[0], told[1], listed, known, total)
+        search = _Search(convention, described[0], described[1], listed, known, total)
         found: dict[tuple[Place | None, ...], None] = {}
         for taken in search.ways():
             places = search.finished(taken, Assignment(convention, of_types), call.results)
@@ -464,24 +464,24 @@ class _Search:
     def __init__(
         self,
         convention: Convention,
-        told: tuple[tuple[Shape, Extent], ...],
+        described: tuple[tuple[Shape, Extent], ...],
         whole: bool,
         listed: tuple[Shape, ...],
         known: list[TypeShape],
         total: int,
     ) -> None:
         self._convention = convention
-        self._told, self._whole = told, whole
+        self._described, self._whole = described, whole
         self._listed, self._known = listed, known
         self._total = total
 
     def ways(self) -> list[_Taken]:
-        """What is taken behind the last parameter that is told, for each way to get there.
+        """What is taken after the last parameter that is described, for each way to get there.
 
         Raises _UntoldError where there are too many.
         """
         ways = [_Taken(0, 0, 0, 0, None, 0, ())]
-        for at in range(len(self._told)):
+        for at in range(len(self._described)):
             found = dict.fromkeys(one for taken in ways for one in self._next(at, taken))
             ways = [taken for taken in found if self._has_bytes(taken)]
             if len(ways) > _MOST:
@@ -494,9 +494,9 @@ class _Search:
         return taken.used + rest <= self._total
 
     def _next(self, at: int, taken: _Taken) -> Iterator[_Taken]:
-        shape, extent = self._told[at]
+        shape, extent = self._described[at]
         index = len(taken.places)
-        missing = len(self._told) - at > len(self._listed) - index or not self._whole
+        missing = len(self._described) - at > len(self._listed) - index or not self._whole
         sizes = numbers(shape)
         if index < len(self._listed) and agree(shape, self._listed[index]):
             own = self._known[index]
@@ -590,10 +590,10 @@ class _Search:
     ) -> list[tuple[Place | None, ...]]:
         """Places of all that is listed; none where the call has another number of bytes.
 
-        A second time with None for what is not told, where something can be between.
+        A second time with None for what is not described, where something can be between.
         """
-        told = len(taken.places)
-        for own in self._known[told:]:
+        described = len(taken.places)
+        for own in self._known[described:]:
             taken = self._behind(taken, own)
         convention = self._convention
         word = convention.word_bytes
@@ -612,7 +612,7 @@ class _Search:
         ways: list[tuple[Place | None, ...]] = [taken.places] if size == self._total else []
         if not self._whole and self._total != taken.used + assignment.stack - before:
             # Something small can be in what belongs to nothing, or something is missing.
-            ways.append((*taken.places[:told], *[None] * (len(self._known) - told)))
+            ways.append((*taken.places[:described], *[None] * (len(self._known) - described)))
         return ways
 
     def _behind(self, taken: _Taken, own: TypeShape) -> _Taken:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Identity = tuple[int, ...] | None
 
-__all__ = ["Opened", "answer", "bulk", "identity", "read_line", "read_question"]
+__all__ = ["OpenPrograms", "answer", "bulk", "identity", "read_line", "read_question"]
 
 _KEYS = {
     "binary": "a string", "function": "a string", "expressions": "a list of strings",
@@ -142,7 +142,7 @@ PROGRAMS = 16  # kept open at once: each keeps units of up to 16 MB
 PROBES = 1024  # of one program
 
 
-class Opened:
+class OpenPrograms:
     """Programs by path, at most ``PROGRAMS``; the one that was not asked for longest goes first.
 
     A file that changed since it was opened is opened anew: one that was replaced by another, or
@@ -151,7 +151,7 @@ class Opened:
 
     def __init__(self, environment: Environment = DEFAULT) -> None:
         self._environment = environment
-        self._programs: dict[tuple[object, ...], _Kept] = {}
+        self._programs: dict[tuple[object, ...], _OpenProgram] = {}
         self._let_go = 0  # since the collector ran
 
     def clear(self) -> None:
@@ -166,11 +166,11 @@ class Opened:
         """
         key = question.opening
         seen = _identity(question.binary)
-        kept = self._programs.pop(key, None)
-        if kept is None or kept.identity is None or kept.identity != seen:
+        entry = self._programs.pop(key, None)
+        if entry is None or entry.identity is None or entry.identity != seen:
             # Looked at before it is opened: if it changes in between, it is opened once more.
-            kept = _Kept(seen, Program(*key, environment=self._environment))
-        self._programs[key] = kept
+            entry = _OpenProgram(seen, Program(*key, environment=self._environment))
+        self._programs[key] = entry
         if len(self._programs) > PROGRAMS:
             del self._programs[next(iter(self._programs))]
             self._let_go += 1
@@ -178,10 +178,10 @@ class Opened:
                 # They are cycles: their files and units are there until these are found.
                 gc.collect()
                 self._let_go = 0
-        return kept.program, kept.probe(question)
+        return entry.program, entry.probe(question)
 
 
-class _Kept:
+class _OpenProgram:
     def __init__(self, identity: Identity, program: Program) -> None:
         self.identity = identity
         self.program = program
@@ -229,7 +229,7 @@ def bulk(
     are plain data. Without one all is done here, one question after the other.
     """
     if executor is None:
-        opened = Opened()
+        opened = OpenPrograms()
         for question in questions:
             yield answer(opened, question)
         return
@@ -245,7 +245,7 @@ def bulk(
             future.cancel()
 
 
-def answer(opened: Opened, given: object, kernel: str = "running") -> dict[str, Any]:
+def answer(opened: OpenPrograms, given: object, kernel: str = "running") -> dict[str, Any]:
     """The document that answers one question; ``kernel`` is for one that names none."""
     path = given.get("binary") if isinstance(given, dict) else None
     head = {"id": identity(given)}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.driver.explain_fetch import Explained
     from fetchc.ir.fetch import Decode
 
-__all__ = ["decode", "document", "explanation", "refused", "told", "verdicts"]
+__all__ = ["decode", "document", "explanation", "refused", "verdicts"]
 
 
 def document(
@@ -30,9 +30,9 @@ def document(
 ) -> dict[str, Any]:
     """What ``compile --format json`` prints."""
     groups = by_probe(outcomes)
-    diagnostics = [] if shared is None else [told(d, None) for d in shared.warnings]
+    diagnostics = [] if shared is None else [diagnostic_document(d, None) for d in shared.warnings]
     for outcome in outcomes:
-        diagnostics += [told(d, outcome.text) for d in outcome.diagnostics]
+        diagnostics += [diagnostic_document(d, outcome.text) for d in outcome.diagnostics]
     language = ""
     for probe in [p for p, _ in groups] or ([shared] if shared else []):
         if probe.function is not None:
@@ -59,7 +59,7 @@ def refused(binary: str | None, diagnostics: Sequence[Diagnostic]) -> dict[str, 
         "language": "",
         "kernel": None,
         "probes": [],
-        "diagnostics": [told(each, None) for each in diagnostics],
+        "diagnostics": [diagnostic_document(each, None) for each in diagnostics],
     }
 
 
@@ -122,8 +122,8 @@ def explanation(program: Program, kernel: str, explained: Explained) -> dict[str
         "address": None if found.site.program.in_kernel else found.site.address,
         "fetches": [
             {
-                "name": road.name or None,
-                "fetcharg": road.fetcharg,
+                "name": fetch_steps.name or None,
+                "fetcharg": fetch_steps.fetcharg,
                 "hops": [
                     {
                         "fetcharg": hop.fetcharg,
@@ -131,17 +131,17 @@ def explanation(program: Program, kernel: str, explained: Explained) -> dict[str
                         "expression": hop.expression,
                         "type": hop.type,
                     }
-                    for hop in road.hops
+                    for hop in fetch_steps.hops
                 ],
-                "unknown": road.unknown,
-                "result": road.result,
-                "decode": None if road.decode is None else decode(road.decode),
+                "unknown": fetch_steps.unknown,
+                "result": fetch_steps.result,
+                "decode": None if fetch_steps.decode is None else decode(fetch_steps.decode),
             }
-            for road in explained.roads
+            for fetch_steps in explained.fetches
         ],
         "diagnostics": [
-            *[told(each, None) for each in found.warnings],
-            *[told(each, explained.text) for each in explained.warnings],
+            *[diagnostic_document(each, None) for each in found.warnings],
+            *[diagnostic_document(each, explained.text) for each in explained.warnings],
         ],
     }
 
@@ -157,14 +157,16 @@ def verdicts(checked: list[Checked], kernel: str) -> dict[str, Any]:
                 "probe": each.kind,
                 "accepted": not each.problems,
                 "versions": [list(span) for span in each.ranges],
-                "diagnostics": [told(d, each.text) for d in each.problems + each.warnings],
+                "diagnostics": [
+                    diagnostic_document(d, each.text) for d in each.problems + each.warnings
+                ],
             }
             for each in checked
         ],
     }
 
 
-def told(diagnostic: Diagnostic, expression: str | None) -> dict[str, Any]:
+def diagnostic_document(diagnostic: Diagnostic, expression: str | None) -> dict[str, Any]:
     """A diagnostic as JSON; ``span`` counts characters of the expression."""
     diagnostic = shortened(diagnostic)
     primary = diagnostic.primary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 
 from fetchc import __version__
-from fetchc.answers.json_documents import told
+from fetchc.answers.json_documents import diagnostic_document
 from fetchc.api.library import Program
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
@@ -131,7 +131,8 @@ def table_document(table: Table) -> dict[str, Any]:
             for row in table.rows
         ],
         "diagnostics": [
-            {"binary": path} | told(each, text or None) for path, text, each in table.said
+            {"binary": path} | diagnostic_document(each, text or None)
+            for path, text, each in table.said
         ],
     }
 

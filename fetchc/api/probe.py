@@ -14,7 +14,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.check.probe_site import Found
+    from fetchc.check.probe_site import ProbePoint
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.explain_fetch import Explained
     from fetchc.driver.probe_output import Named
@@ -125,7 +125,7 @@ class Probe:
     """A probe point of a program, and the rules of the kernel that is to run it."""
 
     def __init__(
-        self, program: protocol.Program, lock: RLock, found: Found, kernel: Kernel
+        self, program: protocol.Program, lock: RLock, found: ProbePoint, kernel: Kernel
     ) -> None:
         self._program = program
         self._lock = lock

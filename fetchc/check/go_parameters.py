@@ -64,14 +64,14 @@ _COUNTS_RESULTS = (1, 16)  # and before
 
 def lists_every_parameter(site: Site, function: Function) -> bool:
     """Whether something proves that no parameter is missing, so that results are not shifted."""
-    from fetchc.abi.go_arginfo import call_layout, told_in_full
+    from fetchc.abi.go_arginfo import call_layout, describes_every_parameter
 
     variables = site.program.parameters(function)
     counted = count_from_result_name(site.program, function, variables)
     if counted is not None:
         return counted
     convention = convention_for(site.program, function)
-    if told_in_full(site.program, convention, function):
+    if describes_every_parameter(site.program, convention, function):
         return True
     layout = call_layout(site.program, convention, function)
     total = _argument_bytes(site.program, function)
@@ -433,7 +433,7 @@ def _is_listed_in_full(
     position: int,
 ) -> bool:
     # Whether nothing that shifts parameters[position] can be missing from the list.
-    from fetchc.abi.go_arginfo import call_layout, told_at_its_position, told_one_by_one
+    from fetchc.abi.go_arginfo import call_layout, described_at_its_position, described_one_by_one
 
     counted = count_from_result_name(site.program, function, parameters)
     if counted:
@@ -441,14 +441,16 @@ def _is_listed_in_full(
     program, place = site.program, places[position]
     convention = convention_for(program, function)
     registers = bool(convention.integer_registers)
-    told = told_at_its_position(program, convention, function, position)
+    told = described_at_its_position(program, convention, function, position)
     if told is not None:
         return told
     layout = call_layout(program, convention, function)
     if layout is not None and layout.total == _argument_bytes(program, function):
         if layout.unused == 0:
             return True
-        if registers and told_one_by_one(program, convention, function, position, layout.unused):
+        if registers and described_one_by_one(
+            program, convention, function, position, layout.unused
+        ):
             return True
         if isinstance(place, InMemory):
             if not registers:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from fetchc.target.machines import Architecture
 
 __all__ = [
-    "Found",
+    "ProbePoint",
     "Site",
     "SiteTypes",
     "has_own_returns",
@@ -142,7 +142,7 @@ def must_not_be_returned_from(program: Program, function: Function) -> bool:
     return not own.system_stack and not language(program.main_language()).return_probe
 
 
-class Found(Record):
+class ProbePoint(Record):
     """A probe site, how it is called in output, and what should be said of it.
 
     ``kind``: entry, return, return-site, body, line, inline, static, offset. ``more`` are further
@@ -155,11 +155,13 @@ class Found(Record):
     warnings: tuple[Diagnostic, ...]
     more: tuple[Site, ...] = ()
 
-    def each(self) -> tuple[Found, ...]:
+    def each(self) -> tuple[ProbePoint, ...]:
         """This for each of its addresses."""
         if not self.more:
             return (self,)
-        return tuple([Found(site, self.kind, self.warnings) for site in (self.site, *self.more)])
+        return tuple(
+            [ProbePoint(site, self.kind, self.warnings) for site in (self.site, *self.more)]
+        )
 
 
 class SiteTypes:

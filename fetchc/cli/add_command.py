@@ -31,7 +31,7 @@ class Prepared(Record):
     """
 
     wanted: AddedEvent | None
-    told: tuple[tuple[str, tuple[Diagnostic, ...]], ...]
+    warnings: tuple[tuple[str, tuple[Diagnostic, ...]], ...]
     of_several_points: bool = False
 
 
@@ -39,7 +39,7 @@ def run(options: Options, output: Output) -> int:
     """Install one event for the running kernel; it is off unless ``--enable`` is given."""
     with reader(options, output, {"prepared": lambda: prepared(options)}) as asked:
         found: Prepared = asked.ask("prepared")
-    for text, diagnostics in found.told:
+    for text, diagnostics in found.warnings:
         output.diagnostics(diagnostics, text)
     if found.of_several_points:
         output.say("error: the expressions name several probe points: add them one by one")

@@ -7,7 +7,7 @@ import json
 import os
 from contextlib import nullcontext
 
-from fetchc.answers.batch_questions import Opened, answer, identity, read_line
+from fetchc.answers.batch_questions import OpenPrograms, answer, identity, read_line
 from fetchc.answers.json_documents import refused
 from fetchc.ceilings import watch, watched, within_memory
 from fetchc.cli.output import NAMED, given_bytes, unreadable
@@ -46,7 +46,7 @@ def answers(options: Options, output: Output) -> int:
         # for days needs it.
         gc.freeze()
         gc.enable()
-    opened = Opened(options.environment or DEFAULT)
+    opened = OpenPrograms(options.environment or DEFAULT)
     status = 0
     path = options.batch or ""
     with _input(path) as file, _Apart(opened, options, output) as apart:
@@ -65,9 +65,9 @@ def answers(options: Options, output: Output) -> int:
 class _Apart:
     """Answers questions: those about another user's process in a child without rights."""
 
-    def __init__(self, opened: Opened, options: Options, output: Output) -> None:
+    def __init__(self, opened: OpenPrograms, options: Options, output: Output) -> None:
         self._opened = opened
-        self._opened_apart: Opened | None = None  # by the child, in its own environment
+        self._opened_apart: OpenPrograms | None = None  # by the child, in its own environment
         self._options = options
         self._output = output
         self._reader: Reader | None = None
@@ -102,7 +102,7 @@ class _Apart:
 
     def _answer_apart(self, given: object, kernel: str) -> dict[str, Any]:
         if self._opened_apart is None:
-            self._opened_apart = Opened(self._options.environment or DEFAULT)
+            self._opened_apart = OpenPrograms(self._options.environment or DEFAULT)
         return answer(self._opened_apart, given, kernel)
 
 

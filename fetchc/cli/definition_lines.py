@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc import __version__
-from fetchc.answers.json_documents import told
+from fetchc.answers.json_documents import diagnostic_document
 from fetchc.diag.render import printable
 
 TYPE_CHECKING = False
@@ -61,5 +61,5 @@ def document(listed: Sequence[ListedEvent], diagnostics: Sequence[Diagnostic]) -
             }
             for one in listed
         ],
-        "diagnostics": [told(each, None) for each in diagnostics],
+        "diagnostics": [diagnostic_document(each, None) for each in diagnostics],
     }

@@ -11,7 +11,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.explain_fetch import Explained, Road
+    from fetchc.driver.explain_fetch import Explained, ExplainedFetch
 
 __all__ = ["run"]
 
@@ -76,9 +76,9 @@ def _fetch(text: str, options: Options, output: Output) -> int:
         return 0
     kind = f", of type `{explained.type}`," if explained.type else ""
     output.line(f"{explained.text}{kind} at {_where(explained)}")
-    for road in explained.roads:
+    for fetch_steps in explained.fetches:
         output.line("")
-        _print(output, road)
+        _print(output, fetch_steps)
     return 0
 
 
@@ -92,14 +92,17 @@ def _where(explained: Explained) -> str:
     return f"{where} {site.function.name}{address}"
 
 
-def _print(output: Output, road: Road) -> None:
-    rows = [(hop.fetcharg, hop.kernel, hop.expression or "?", hop.type or "") for hop in road.hops]
-    if road.name:
-        output.line(f"{road.name}:")
+def _print(output: Output, fetch_steps: ExplainedFetch) -> None:
+    rows = [
+        (hop.fetcharg, hop.kernel, hop.expression or "?", hop.type or "")
+        for hop in fetch_steps.hops
+    ]
+    if fetch_steps.name:
+        output.line(f"{fetch_steps.name}:")
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     for row in rows:
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
         output.line("  ".join(["", *cells, row[3]]).rstrip())
-    if road.unknown is not None:
-        output.line(f"  what is known ends here: {road.unknown}")
-    output.line(f"  the event holds {road.result}")
+    if fetch_steps.unknown is not None:
+        output.line(f"  what is known ends here: {fetch_steps.unknown}")
+    output.line(f"  the event holds {fetch_steps.result}")

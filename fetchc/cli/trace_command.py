@@ -76,7 +76,7 @@ def _run(
         probed_file(options.binary, lines)
     if targets.by_glob:
         targets = traceable(targets, find_tracefs())
-    _told(targets, output)
+    _print_warnings(targets, output)
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
     unwatch()  # what is installed is taken away in peace, and COMMAND has its own limits
@@ -203,8 +203,8 @@ def _unhit(word: str, binary: str) -> str:
     return f"does `{word}` run `{binary}`?"
 
 
-def _told(targets: Targets, output: Output) -> None:
-    for text, diagnostic in targets.told:
+def _print_warnings(targets: Targets, output: Output) -> None:
+    for text, diagnostic in targets.warnings:
         output.diagnostics((diagnostic,), text)
     if not targets.chosen and len(targets.left_out) == 1:
         (only,) = targets.left_out

@@ -178,7 +178,7 @@ class Targets(Record):
 
     chosen: tuple[Target, ...]
     left_out: tuple[LeftOut, ...]
-    told: tuple[tuple[str, Diagnostic], ...]
+    warnings: tuple[tuple[str, Diagnostic], ...]
     by_glob: frozenset[str] = frozenset()
     without: tuple[LeftOut, ...] = ()
 
@@ -201,18 +201,18 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
         collecting.points()  # named by the expressions themselves, or by --at
     if options.since is not None and collecting.chosen:
         collecting.start(options.since)
-    told = tuple(dict.fromkeys(collecting.told))
+    warnings = tuple(dict.fromkeys(collecting.warnings))
     if len(collecting.chosen) > 2:
-        told = _of_many(told)
+        warnings = _of_many(warnings)
     chosen, left_out = tuple(collecting.chosen), tuple(collecting.left_out)
-    return Targets(chosen, left_out, told, frozenset(by_glob), tuple(collecting.without))
+    return Targets(chosen, left_out, warnings, frozenset(by_glob), tuple(collecting.without))
 
 
-def _of_many(told: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, Diagnostic], ...]:
+def _of_many(warnings: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, Diagnostic], ...]:
     # Of many functions only that the program can end by it, and that calls are not seen; once each.
     found: list[Diagnostic] = []
     for reason in ("program may end", "calls not seen"):
-        its = [one for _, one in told if one.reason == reason]
+        its = [one for _, one in warnings if one.reason == reason]
         if len(its) < 2:
             found += its
             continue
@@ -234,7 +234,7 @@ class _Collecting:
         self.chosen: list[Target] = []
         self.left_out: list[LeftOut] = []
         self.without: list[LeftOut] = []
-        self.told: list[tuple[str, Diagnostic]] = []
+        self.warnings: list[tuple[str, Diagnostic]] = []
 
     def function(self, name: Name) -> None:
         """Probe the function of that name, or say why not."""
@@ -307,7 +307,7 @@ class _Collecting:
             return entry  # which is refused in its own words
         if len(self._refusals(body)) >= len(refused):
             return entry
-        self.told.append(("", _moved(body, refused[0])))
+        self.warnings.append(("", _moved(body, refused[0])))
         return body
 
     def _refusals(self, probe: Probe) -> list[CompileError]:
@@ -427,11 +427,11 @@ class _Collecting:
         self.left_out.append(LeftOut(name, text, diagnostics))
 
     def _tell(self, probe: Probe, shown: list[CheckedArgument]) -> None:
-        self.told += [("", each) for each in probe.warnings]
+        self.warnings += [("", each) for each in probe.warnings]
         once: set[str] = set()  # of what holds for all parameters of the function
         for text, each in [(one.text, each) for one in shown for each in one.warnings]:
             if each.reason != "may be stale" or each.message not in once:
-                self.told.append((text, each))
+                self.warnings.append((text, each))
             once.add(each.message)
 
 
@@ -529,5 +529,5 @@ def traceable(
     )
     left_out = tuple([LeftOut(name, "", (why,)) for name, why in refused.items()])
     return Targets(
-        chosen, targets.left_out + left_out, targets.told, targets.by_glob, targets.without
+        chosen, targets.left_out + left_out, targets.warnings, targets.by_glob, targets.without
     )

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = [
     "Exits",
     "exits",
+    "falls_through",
     "first_writes",
-    "goes_on",
     "instruction_starts",
     "instructions",
     "is_instruction_start",
@@ -219,7 +219,7 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     return Exits(tuple(returns), tuple(jumps), frozenset(calls), by_table)
 
 
-def goes_on(code: bytes, address: Address, architecture: str) -> bool:
+def falls_through(code: bytes, address: Address, architecture: str) -> bool:
     """Whether control passes on from the instruction at ``address``, the first of ``code``.
 
     Raises CompileError FC0905 as :func:`is_instruction_start` does.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fetchc.check.checker import Checker
-from fetchc.check.probe_site import Found
+from fetchc.check.probe_site import ProbePoint
 from fetchc.check.typed_tree import AssumedCount
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
@@ -49,7 +49,7 @@ class Compiled(Record):
 def compile_argument(
     argument: Argument,
     text: str,
-    found: Found,
+    found: ProbePoint,
     kernel: Kernel,
     whole: bool,
 ) -> Compiled:
@@ -117,7 +117,7 @@ def _unsigned(span: Span) -> Diagnostic:
     )
 
 
-def accepted(found: Found, fetch: Fetch, kernel: Kernel, span: Span) -> None:
+def accepted(found: ProbePoint, fetch: Fetch, kernel: Kernel, span: Span) -> None:
     """Raise CompileError, about ``span``, where the kernel would refuse or mangle ``fetch``."""
     machine = found.site.architecture
     problems = verify(fetch, kernel, found.site.probe_kind, machine.named)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fetchc.program.entities import Function
     from fetchc.target.kernel_versions import Kernel
 
-    Found = tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]
+    ProbePoint = tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]
 
 __all__ = ["KernelPlace", "harmful", "look", "nop_at", "read_kernel_place"]
 
@@ -31,7 +31,7 @@ _EXECUTABLE = 1  # PF_X of a segment
 _LONGEST = 16  # bytes, at least one instruction of every machine
 
 
-def look(path: str, offset: int, named: Span, place: Span) -> Found:
+def look(path: str, offset: int, named: Span, place: Span) -> ProbePoint:
     """Problems (FC0206, FC0515) and warnings (FC0606) about ``offset`` of the file at ``path``.
 
     ``named`` and ``place`` are where the path and the offset are written.

@@ -11,7 +11,7 @@ import re
 
 from fetchc.check import scope
 from fetchc.check.checker import Checker
-from fetchc.check.probe_site import Found
+from fetchc.check.probe_site import ProbePoint
 from fetchc.check.typed_tree import Shift, Subobject
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
@@ -73,9 +73,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Explained",
+    "ExplainedFetch",
     "Hints",
     "Hop",
-    "Road",
     "Spot",
     "Walk",
     "behind",
@@ -560,7 +560,7 @@ def _stored(store: Store) -> str:
 _WRITTEN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)?[-+@%$\\]")  # how a fetch-arg begins
 
 
-class Road(Record):
+class ExplainedFetch(Record):
     """The hops of one fetch-arg, and what the event holds of it in the end.
 
     ``name`` is that of a companion or a member, empty for the value itself. ``unknown`` says why
@@ -583,12 +583,12 @@ class Explained(Record):
 
     text: str
     type: str | None
-    found: Found
-    roads: tuple[Road, ...]
+    found: ProbePoint
+    fetches: tuple[ExplainedFetch, ...]
     warnings: tuple[Diagnostic, ...]
 
 
-def explain(text: str, found: Found, kernel: Kernel) -> Explained:
+def explain(text: str, found: ProbePoint, kernel: Kernel) -> Explained:
     """What ``text``, an expression or a fetch-arg, fetches at the site.
 
     Raises CompileError where it is refused. What is both (``%di``) is taken for a fetch-arg.
@@ -626,7 +626,9 @@ def _written(text: str, family: str) -> ReadFetch | None:
     return read if sure or not read.problems else None
 
 
-def _explain_argument(argument: Argument, text: str, found: Found, kernel: Kernel) -> Explained:
+def _explain_argument(
+    argument: Argument, text: str, found: ProbePoint, kernel: Kernel
+) -> Explained:
     """The hops of an expression: of its one fetch-arg, or of all where one cannot hold it."""
     try:
         compiled = compile_argument(argument, text, found, kernel, whole=False)
@@ -637,20 +639,21 @@ def _explain_argument(argument: Argument, text: str, found: Found, kernel: Kerne
     checker = Checker(found.site)
     hints = Hints(checker, text)
     hints.learn(checker.check(argument.expression))
-    roads = [
-        _road(Walk(checker, part.fetch, hints), part.suffix, part.decode) for part in compiled.parts
+    fetches = [
+        _explained(Walk(checker, part.fetch, hints), part.suffix, part.decode)
+        for part in compiled.parts
     ]
-    return Explained(text, compiled.type, found, tuple(roads), compiled.warnings)
+    return Explained(text, compiled.type, found, tuple(fetches), compiled.warnings)
 
 
-def _explain_fetch(fetch: Fetch, text: str, found: Found) -> Explained:
+def _explain_fetch(fetch: Fetch, text: str, found: ProbePoint) -> Explained:
     """The hops of a fetch-arg that somebody wrote, by the types of what is visible there."""
     checker = Checker(found.site)
-    road = _road(Walk(checker, fetch, Hints(checker, text)), "", None)
-    return Explained(text, None, found, (road,), ())
+    fetch_steps = _explained(Walk(checker, fetch, Hints(checker, text)), "", None)
+    return Explained(text, None, found, (fetch_steps,), ())
 
 
-def _road(walk: Walk, name: str, decode: Decode | None) -> Road:
+def _explained(walk: Walk, name: str, decode: Decode | None) -> ExplainedFetch:
     hops, unknown = walk.hops()
     fetch = walk.fetch
-    return Road(name, body(fetch), hops, outcome(fetch.store, decode), decode, unknown)
+    return ExplainedFetch(name, body(fetch), hops, outcome(fetch.store, decode), decode, unknown)

@@ -50,7 +50,10 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
         # What is split off as cold is a part of a function that calls do not enter.
         others = [f for f in found if f is not chosen and is_clone(f)]
         clones = [f for f in others if not is_fragment(f)]
-        return chosen, (*_shared(program, name, chosen), *_told(program, chosen, clones))
+        return chosen, (
+            *_other_instances(program, name, chosen),
+            *_cautions(program, chosen, clones),
+        )
     from fetchc.driver.unknown_functions import ambiguous, several_called, unknown
 
     if found:
@@ -58,7 +61,7 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     names = meant(program, name)
     if len(names) == 1 and names[0] != name:
         chosen, warnings = find_function(program, names[0])
-        told = (*_star_told(name, names[0]), *_shared(program, name, chosen))
+        told = (*_pointer_receiver(name, names[0]), *_other_instances(program, name, chosen))
         return chosen, (*told, *warnings)
     if names:
         raise ambiguous(program, name, names)
@@ -92,7 +95,7 @@ def _is_glob(name: str) -> bool:
     return "*" in name.replace("(*", "(") or "?" in name
 
 
-def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
+def _pointer_receiver(name: str, found: str) -> tuple[Diagnostic, ...]:
     # Who writes server.handle may have meant a method of values.
     if "(*" not in found or "*" in name or "?" in name or "." not in name:
         return ()
@@ -100,7 +103,7 @@ def _star_told(name: str, found: str) -> tuple[Diagnostic, ...]:
     return (Diagnostic("FC0615", what, notes=("the method has a pointer receiver",)),)
 
 
-def _shared(program: Program, name: str, chosen: Function) -> tuple[Diagnostic, ...]:
+def _other_instances(program: Program, name: str, chosen: Function) -> tuple[Diagnostic, ...]:
     # Who writes Set[ID].Add or List<string>.Add means the calls of one instance.
     shared_with = language(chosen.language).shared_with
     if shared_with is None or name == chosen.symbol:
@@ -131,7 +134,7 @@ def _perhaps_seen_too(chosen: Function, others: tuple[str, ...]) -> Diagnostic:
     )
 
 
-def _told(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
+def _cautions(program: Program, chosen: Function, clones: list[Function]) -> tuple[Diagnostic, ...]:
     from fetchc.check.locations import is_clone
 
     cautions = language(chosen.language).cautions

@@ -6,7 +6,7 @@ is an event with its fields, ``rawtracepoint:T`` a tracepoint with what its prob
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Found, Site
+from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.function_lookup import find_function
 from fetchc.lang import language
@@ -61,7 +61,7 @@ def as_function(name: str, point: Point | None, returns: bool) -> Named | None:
     return (what, _within(point), returns or leaves) if means == "" and what else None
 
 
-def kernel_site(program: Program, name: str, point: Point | None, returns: bool) -> Found:
+def kernel_site(program: Program, name: str, point: Point | None, returns: bool) -> ProbePoint:
     """The site of ``MEANS:NAME``, which is no kprobe. Raises CompileError FC0202 or FC0206."""
     word, _, what = name.partition(":")
     if word not in MEANS or not what:
@@ -94,7 +94,7 @@ def kernel_site(program: Program, name: str, point: Point | None, returns: bool)
         program, architecture(program.architecture), language(function.language), function,
         Address(function.address), not returns, returns, means=means,
     )  # fmt: skip
-    return Found(site, "return" if returns else "entry", warnings)
+    return ProbePoint(site, "return" if returns else "entry", warnings)
 
 
 def _within(point: Point | None) -> Point | None:
@@ -139,7 +139,7 @@ def _event(program: Program, name: str) -> Function:
     return found
 
 
-def with_room(found: Found, active: int) -> Found:
+def with_room(found: ProbePoint, active: int) -> ProbePoint:
     """The return probe ``found`` with room for ``active`` calls at a time.
 
     Calls of a function that sleeps overlap; those that find no room are not seen at their return.
@@ -155,7 +155,7 @@ def with_room(found: Found, active: int) -> Found:
         site.program, site.architecture, site.language, site.function, site.address, site.entry,
         site.returns, label=site.label, means=site.means, active=active,
     )  # fmt: skip
-    return Found(made, found.kind, found.warnings, found.more)
+    return ProbePoint(made, found.kind, found.warnings, found.more)
 
 
 def kernel_names(program: Program, glob: str) -> Iterator[str]:

@@ -27,7 +27,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fetchc.check.probe_site import Found, Site
+    from fetchc.check.probe_site import ProbePoint, Site
     from fetchc.driver.compile import Compiled, Part
     from fetchc.ir.fetch import Fetch
     from fetchc.program.protocol import Program
@@ -38,7 +38,7 @@ __all__ = ["Named", "defined", "event", "named"]
 
 def event(
     program: Program,
-    found: Found,
+    found: ProbePoint,
     named: Iterable[Named],
     kernel: Kernel,
     group: str | None = None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Found, Site
+from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.function_lookup import (
@@ -47,7 +47,7 @@ class PointRequest(Record):
     unsafe_return: bool = False
 
 
-def find_site(program: Program, request: PointRequest) -> Found:
+def find_site(program: Program, request: PointRequest) -> ProbePoint:
     """The sites that ``request`` means, where the kernel takes probes.
 
     Raises CompileError FC0202, FC0203, FC0206, FC0409, FC0515, FC0516.
@@ -60,7 +60,7 @@ def find_site(program: Program, request: PointRequest) -> Found:
     return with_room(found, request.active)
 
 
-def _probeable(program: Program, request: PointRequest, found: Found) -> Found:
+def _probeable(program: Program, request: PointRequest, found: ProbePoint) -> ProbePoint:
     # Refused where a uprobe cannot be, moved where it would harm the program.
     kernel, point = request.kernel, request.point
     rules = table(f"arch/{program.architecture}").get("uprobes")
@@ -83,7 +83,7 @@ def _probeable(program: Program, request: PointRequest, found: Found) -> Found:
     return found
 
 
-def _find(program: Program, request: PointRequest) -> Found:
+def _find(program: Program, request: PointRequest) -> ProbePoint:
     name, point, returns = request.function, request.point, request.returns
     if point is None and name is not None and (written := _as_point(program, name)) is not None:
         name, point = None, written
@@ -139,7 +139,7 @@ def _find(program: Program, request: PointRequest) -> Found:
         from fetchc.driver.refused_points import unknown_start
 
         warnings = (unknown_start(where),)
-    return Found(site, "entry" if entry else "offset", warnings)
+    return ProbePoint(site, "entry" if entry else "offset", warnings)
 
 
 def _return_of(
@@ -148,7 +148,7 @@ def _return_of(
     where: Address,
     warnings: tuple[Diagnostic, ...],
     request: PointRequest,
-) -> Found:
+) -> ProbePoint:
     # By the kernel's return probe on the entry ``where``, or on the return instructions.
     from fetchc.driver.return_points import (
         PASSED,
@@ -178,7 +178,7 @@ def _return_of(
         warnings = (*warnings, unsafe(function, PASSED))
     machine = architecture(program.architecture)
     site = Site(program, machine, rules, function, where, False, True)
-    return Found(site, "return", warnings)
+    return ProbePoint(site, "return", warnings)
 
 
 def _part(program: Program, name: str | None, point: Point) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Found, Site
+from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.code.disassembly import jump_targets
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
@@ -74,7 +74,7 @@ def _other(
     program: Program, function: Function, address: Address, rules: Mapping[str, Any]
 ) -> Address | None:
     # The next instruction that can be probed; behind one that goes elsewhere, the last before it.
-    from fetchc.code.disassembly import goes_on, instruction_starts
+    from fetchc.code.disassembly import falls_through, instruction_starts
 
     assert function.size is not None
     code = program.code(function.address, function.size)
@@ -82,7 +82,7 @@ def _other(
     before: Address | None = None
     for start in instruction_starts(code[: at + _FAR], function.address, program.architecture):
         offset = start - function.address
-        if start > address and goes_on(code[at:offset], address, program.architecture):
+        if start > address and falls_through(code[at:offset], address, program.architecture):
             if unprobeable(code[offset:], rules) is None:
                 return start
         elif start > address:
@@ -117,15 +117,15 @@ def harm_of(kernel: Kernel, size: int) -> str:
 
 
 def behind_replaced_nops(
-    found: Found, kernel: Kernel, rules: Mapping[str, Any], point: Point | None
-) -> Found:
+    found: ProbePoint, kernel: Kernel, rules: Mapping[str, Any], point: Point | None
+) -> ProbePoint:
     """``found`` with each site that is on such a NOP at the instruction behind it.
 
     ``rules`` is the ``uprobes`` table of the machine. Raises CompileError FC0516 for an address
     that was asked for itself, and where the place behind can be reached without the NOP.
     """
     sites = [_behind(site, kernel, rules, point, found.kind) for site in (found.site, *found.more)]
-    return Found(sites[0], found.kind, found.warnings, tuple(sites[1:]))
+    return ProbePoint(sites[0], found.kind, found.warnings, tuple(sites[1:]))
 
 
 def _behind(

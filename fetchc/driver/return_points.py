@@ -10,7 +10,7 @@ convention puts them.
 from __future__ import annotations
 
 from fetchc.check.locations import is_fragment
-from fetchc.check.probe_site import Found, Site, must_not_be_returned_from
+from fetchc.check.probe_site import ProbePoint, Site, must_not_be_returned_from
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.lang import language, language_by_symbol
 from fetchc.target.machines import architecture
@@ -183,7 +183,7 @@ def _exits(program: Program, function: Function, part: Function) -> Exits:
 
 def return_sites(
     program: Program, rules: Language, function: Function, warnings: tuple[Diagnostic, ...]
-) -> Found:
+) -> ProbePoint:
     """The sites of all return instructions, as :func:`return_addresses` finds them."""
     machine = architecture(program.architecture)
     addresses, unseen = return_addresses(program, function)
@@ -191,7 +191,7 @@ def return_sites(
         Site(program, machine, rules, function, address, False, False, leaving=True)
         for address in addresses
     ]
-    return Found(sites[0], "return-site", (*warnings, *unseen), tuple(sites[1:]))
+    return ProbePoint(sites[0], "return-site", (*warnings, *unseen), tuple(sites[1:]))
 
 
 def _targets(program: Program, jumps: Iterable[Address | None]) -> list[str]:

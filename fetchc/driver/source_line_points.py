@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 
 from fetchc.check.locations import is_fragment, optimized_by_gcc
-from fetchc.check.probe_site import Found, Site
+from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.driver.function_lookup import find_function, function_at_point, is_only_inlined
 from fetchc.ir.fetch import Bits, type_text
@@ -226,7 +226,7 @@ def _site(program: Program, address: Address, label: str) -> Site:
 # Points that are a source line, the body of a function, or its inlined copies.
 
 
-def line_sites(program: Program, name: str | None, point: Point, returns: bool) -> Found:
+def line_sites(program: Program, name: str | None, point: Point, returns: bool) -> ProbePoint:
     """Where the code of a source line begins, of a file or of the function of that name."""
 
     if returns:
@@ -240,10 +240,12 @@ def line_sites(program: Program, name: str | None, point: Point, returns: bool) 
         addresses, label = of_function(program, function, point)
     sites = sites_at(program, addresses, label)
     told = several(label, sites)
-    return Found(sites[0], "line", (*warnings, *told), tuple(sites[1:]))
+    return ProbePoint(sites[0], "line", (*warnings, *told), tuple(sites[1:]))
 
 
-def part_sites(program: Program, name: str | None, part: str, point: Point, returns: bool) -> Found:
+def part_sites(
+    program: Program, name: str | None, part: str, point: Point, returns: bool
+) -> ProbePoint:
     """The ``part`` of a function: its ``body``, or ``inline`` for its copies in others."""
     if returns:
         raise _no_return_here(point)
@@ -254,10 +256,12 @@ def part_sites(program: Program, name: str | None, part: str, point: Point, retu
 
     machine, rules = architecture(program.architecture), language(function.language)
     address = body_of(program, function, point)
-    return Found(Site(program, machine, rules, function, address, False, False), "body", warnings)
+    return ProbePoint(
+        Site(program, machine, rules, function, address, False, False), "body", warnings
+    )
 
 
-def inlined(program: Program, name: str, point: Point | None) -> Found:
+def inlined(program: Program, name: str, point: Point | None) -> ProbePoint:
     """Every inlined copy of a function, with FC0617; CompileError where there is none."""
 
     sites = inlined_sites(program, name)
@@ -279,7 +283,7 @@ def inlined(program: Program, name: str, point: Point | None) -> Found:
         f"inlined copies of `{name}` are probed, {len(sites)} that the debug information has",
         notes=("where the compiler simplified a copy away, or merged two, calls are not seen",),
     )
-    return Found(sites[0], "inline", (said,), sites[1:])
+    return ProbePoint(sites[0], "inline", (said,), sites[1:])
 
 
 def _no_return_here(point: Point) -> CompileError:
@@ -324,7 +328,7 @@ def inlined_sites(program: Program, name: str) -> tuple[Site, ...]:
 _ADDRESSES_SHOWN = 4
 
 
-def at_address(refusal: CompileError, found: Found) -> CompileError:
+def at_address(refusal: CompileError, found: ProbePoint) -> CompileError:
     """``refusal``, with the one of several addresses that it is about."""
     site = found.site
     where = f"{site.address:#x}"

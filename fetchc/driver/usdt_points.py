@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.probe_site import Found, Site
+from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.check.special_names import arguments
 from fetchc.diag.diagnostic import reject
 from fetchc.lang import language_at
@@ -36,7 +36,9 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
     ]
 
 
-def static_site(program: Program, name: str, point: Point | None, returns: bool) -> Found | None:
+def static_site(
+    program: Program, name: str, point: Point | None, returns: bool
+) -> ProbePoint | None:
     """All places of a static probe as one event; None where ``name`` means none.
 
     A glob stands for the one probe that it matches. Raises CompileError FC0203 where it matches
@@ -61,7 +63,7 @@ def static_site(program: Program, name: str, point: Point | None, returns: bool)
             help="name it alone: `-f " + found[0].whole_name + "`",
         )
     sites = [_site(program, probe) for probe in found]
-    return Found(sites[0], "static", (), tuple(sites[1:]))
+    return ProbePoint(sites[0], "static", (), tuple(sites[1:]))
 
 
 def _named(every: Sequence[StaticProbe], name: str) -> list[StaticProbe]:

@@ -16,7 +16,7 @@ from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import Found
+    from fetchc.check.probe_site import ProbePoint
     from fetchc.program.entities import Absence, Variable
     from fetchc.program.protocol import Program
     from fetchc.quantities import TypeId
@@ -43,7 +43,7 @@ class Shown(Record):
     reason: str | None
 
 
-def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]:
+def visible(program: Program, found: ProbePoint, kernel: Kernel) -> tuple[Shown, ...]:
     """Locals and parameters visible at the site, those first that hide later ones.
 
     At a static probe its arguments come before them.
@@ -65,7 +65,7 @@ def visible(program: Program, found: Found, kernel: Kernel) -> tuple[Shown, ...]
     return tuple(shown)
 
 
-def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
+def _handed_over(found: ProbePoint, kernel: Kernel) -> list[Shown]:
     from fetchc.check.special_names import argument, arguments
 
     assert found.site.static is not None
@@ -89,7 +89,7 @@ def _handed_over(found: Found, kernel: Kernel) -> list[Shown]:
     return shown
 
 
-def _shown(found: Found, kernel: Kernel, variable: Variable, results: int) -> Shown:
+def _shown(found: ProbePoint, kernel: Kernel, variable: Variable, results: int) -> Shown:
     checker = Checker(found.site)
     name = variable.name.lstrip("&")
     type_name = checker.spell(_named_type(checker, variable))
@@ -130,7 +130,7 @@ def _named_type(checker: Checker, variable: Variable) -> TypeId:
     return variable.type
 
 
-def _no_names(program: Program, found: Found) -> CompileError:
+def _no_names(program: Program, found: ProbePoint) -> CompileError:
     from fetchc.diag.diagnostic import reject
     from fetchc.program.demangle import readable
 

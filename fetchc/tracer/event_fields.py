@@ -37,7 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
-    from fetchc.check.probe_site import Found
+    from fetchc.check.probe_site import ProbePoint
     from fetchc.ir.fetch import Value
     from fetchc.target.kernel_versions import Kernel
 
@@ -117,7 +117,7 @@ class Fields:
     ``fetchc_N``, or as ``taken`` leaves free. ``span`` is the argument's, for diagnostics.
     """
 
-    def __init__(self, found: Found, kernel: Kernel, taken: Collection[str]) -> None:
+    def __init__(self, found: ProbePoint, kernel: Kernel, taken: Collection[str]) -> None:
         self.stem: str | None = None
         self.span: Span | None = None
         self._found = found

@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.check.probe_site import Found
+    from fetchc.check.probe_site import ProbePoint
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.protocol import Program
@@ -50,7 +50,9 @@ class _Layout(Record):
     fault_probes: tuple[FaultProbe, ...]
 
 
-def check_argument(argument: Argument, text: str, found: Found, kernel: Kernel) -> CheckedArgument:
+def check_argument(
+    argument: Argument, text: str, found: ProbePoint, kernel: Kernel
+) -> CheckedArgument:
     """Hold one argument against the probe; raises CompileError where it cannot be had."""
     span = argument.expression.span
     start, end = written(argument, text)
@@ -72,7 +74,7 @@ def check_argument(argument: Argument, text: str, found: Found, kernel: Kernel) 
 
 def plan(
     program: Program,
-    found: Found,
+    found: ProbePoint,
     kernel: Kernel,
     wanted: Sequence[CheckedArgument],
     group: str,
@@ -127,7 +129,7 @@ def plan(
     )
 
 
-def _called(found: Found) -> str | None:
+def _called(found: ProbePoint) -> str | None:
     """The function that all addresses are of, a copy being one of what was copied."""
     names = set()
     for one in found.each():
@@ -186,7 +188,7 @@ def _expression(one: CheckedArgument) -> str:
 
 
 def _layouts(
-    found: Found,
+    found: ProbePoint,
     kernel: Kernel,
     named: list[tuple[CheckedArgument, str]],
     limits: Limits,
@@ -216,7 +218,7 @@ def _is_laid_out_alike(checker: Checker) -> bool:
 
 
 def _layout(
-    found: Found,
+    found: ProbePoint,
     kernel: Kernel,
     named: list[tuple[CheckedArgument, str]],
     checkers: list[Checker],

@@ -9,11 +9,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.answers.batch_questions import Opened, answer, read_line
+from fetchc.answers.batch_questions import OpenPrograms, answer, read_line
 from fetchc.diag.diagnostic import CompileError
 from tests.support.cases import CORPUS
 
-OPENED = Opened()
+OPENED = OpenPrograms()
 C = str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5")
 GO = str(CORPUS / "go/dnsforward/bin/go1.27")
 FUNCTIONS = ["visit", "chain", "main.(*server).handleRequest", "main.ten", "no.such", "_start"]

@@ -161,7 +161,7 @@ def test_memory_that_is_not_there_is_a_refusal(monkeypatch: pytest.MonkeyPatch) 
     def full(*arguments: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("fetchc.answers.batch_questions.Opened.get", full)
+    monkeypatch.setattr("fetchc.answers.batch_questions.OpenPrograms.get", full)
     question = {"binary": "program", "function": "visit", "expressions": ["k"]}
     (answer,) = fetchc.bulk([question])
     assert [each["code"] for each in answer["diagnostics"]] == ["FC0905"]

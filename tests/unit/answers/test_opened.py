@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.answers.batch_questions import PROGRAMS, Opened
+from fetchc.answers.batch_questions import PROGRAMS, OpenPrograms
 from fetchc.answers.question import Question
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from tests.support.cases import CORPUS
@@ -21,7 +21,7 @@ def asked(path: Path, function: str | None = "visit", kernel: str = "6.1") -> Qu
 
 
 def test_a_program_and_a_probe_are_opened_once() -> None:
-    opened = Opened()
+    opened = OpenPrograms()
     program, probe = opened.get(asked(GCC))
     assert probe is not None
     assert opened.get(asked(GCC)) == (program, probe)
@@ -34,7 +34,7 @@ def test_a_program_and_a_probe_are_opened_once() -> None:
 def test_a_file_that_changed_is_opened_anew(tmp_path: Path, how: str) -> None:
     path = tmp_path / "program"
     shutil.copy2(GCC, path)
-    opened = Opened()
+    opened = OpenPrograms()
     first, _ = opened.get(asked(path))
     assert opened.get(asked(path))[0] is first
     if how == "replaced":
@@ -54,7 +54,7 @@ def test_no_more_than_some_are_kept(tmp_path: Path) -> None:
     paths = [tmp_path / str(number) for number in range(PROGRAMS + 1)]
     for path in paths:
         path.symlink_to(GCC)
-    opened = Opened()
+    opened = OpenPrograms()
     programs = [opened.get(asked(path))[0] for path in paths[:-1]]
     assert opened.get(asked(paths[0]))[0] is programs[0]  # now the last that was asked for
     opened.get(asked(paths[-1]))
@@ -63,7 +63,7 @@ def test_no_more_than_some_are_kept(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_probed_is_asked_again() -> None:
-    opened = Opened()
+    opened = OpenPrograms()
     for _ in range(2):
         with pytest.raises(CompileError, match="FC0202"):
             opened.get(asked(GCC, "nowhere"))

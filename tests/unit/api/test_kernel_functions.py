@@ -102,7 +102,7 @@ def test_what_the_kernel_calls_by_number_has_a_name(kernel: str) -> None:
     explained = [
         [(hop.fetcharg, hop.kernel, hop.expression) for hop in road.hops]
         for text in ("+0($arg1):u32", "$arg2", "$arg3")
-        for road in probe.explain(text).roads
+        for road in probe.explain(text).fetches
     ]
     assert explained == [
         [
@@ -112,7 +112,7 @@ def test_what_the_kernel_calls_by_number_has_a_name(kernel: str) -> None:
         [("$arg2", "a parameter", "buf")],
         [("$arg3", "a parameter", None)],
     ]
-    (road,) = program.probe("fprobe:vfs_read", kernel="6.12").explain("+8($arg1)").roads
+    (road,) = program.probe("fprobe:vfs_read", kernel="6.12").explain("+8($arg1)").fetches
     assert [hop.expression for hop in road.hops] == ["file", "file->name"]
 
 

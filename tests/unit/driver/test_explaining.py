@@ -16,7 +16,7 @@ HANDLE = "main.(*server).handleRequest"
 
 
 def hops(name: str, function: str, text: str) -> list[tuple[str, str | None, str | None]]:
-    (road,) = fetchc.open(str(fixture(name))).probe(function).explain(text).roads
+    (road,) = fetchc.open(str(fixture(name))).probe(function).explain(text).fetches
     return [(hop.fetcharg, hop.expression, hop.type) for hop in road.hops]
 
 
@@ -66,7 +66,7 @@ def test_only_the_expression_knows_of_casts() -> None:
         ("+4(+264(%di)):s32", "((struct inner *)r->raw)->i", "int"),
     ]
     probe = fetchc.open(str(fixture(C))).probe("visit")
-    (road,) = probe.explain("+4(+264(%di)):s32").roads
+    (road,) = probe.explain("+4(+264(%di)):s32").fetches
     assert road.hops[-1].expression is None
     assert road.unknown == "`r->raw` is a `void *`: what it points to has no size"
 
@@ -91,7 +91,7 @@ def test_only_the_expression_knows_of_casts() -> None:
 )
 def test_what_does_not_fit(text: str, expression: str | None, why: str | None) -> None:
     probe = fetchc.open(str(fixture(C))).probe("visit")
-    (road,) = probe.explain(text).roads
+    (road,) = probe.explain(text).fetches
     assert road.unknown == why
     assert road.hops[-1].expression == expression
 
@@ -99,11 +99,12 @@ def test_what_does_not_fit(text: str, expression: str | None, why: str | None) -
 def test_part_of_a_register() -> None:
     probe = fetchc.open(str(fixture(C))).probe("by_value")
     names = {
-        name: probe.explain(name).roads[0].hops[-1] for name in ("p.x", "p.y", "q.a", "q.b", "q.c")
+        name: probe.explain(name).fetches[0].hops[-1]
+        for name in ("p.x", "p.y", "q.a", "q.b", "q.c")
     }
     assert {name: hop.expression for name, hop in names.items()} == {n: n for n in names}
     for hop in names.values():
-        (road,) = probe.explain(hop.fetcharg).roads
+        (road,) = probe.explain(hop.fetcharg).fetches
         assert road.hops[-1].expression == hop.expression
 
 
@@ -141,7 +142,7 @@ def test_the_way_back_leads_to_the_same_bytes(name: str) -> None:
                 fetcharg = probe.compile(expression).fetcharg
             except fetchc.CompileError:
                 continue
-            (road,) = probe.explain(fetcharg).roads
+            (road,) = probe.explain(fetcharg).fetches
             if "[" in fetcharg.partition(":")[2]:
                 continue  # a list: its first element is named
             known = [hop for hop in road.hops if hop.type and hop.expression]

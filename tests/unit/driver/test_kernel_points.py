@@ -267,13 +267,13 @@ def test_the_task_that_runs(kernel: fetchc.Program) -> None:
     with pytest.raises(fetchc.CompileError, match="FC0201") as refusal:
         line(kernel, "wake", "current->pid", version="7.3")
     assert "`$current`" in str(refusal.value.diagnostics[0].help)
-    (road,) = kernel.probe("wake", kernel="7.3").explain("+0($current):s32").roads
+    (road,) = kernel.probe("wake", kernel="7.3").explain("+0($current):s32").fetches
     assert [hop.expression for hop in road.hops] == ["$current", "$current->pid"]
 
 
 def test_what_is_explained(kernel: fetchc.Program) -> None:
     def kinds(function: str, text: str) -> list[str]:
-        (road,) = kernel.probe(function, kernel="6.12").explain(text).roads
+        (road,) = kernel.probe(function, kernel="6.12").explain(text).fetches
         return [hop.kernel for hop in road.hops]
 
     assert kinds("wake", "init_task.next") == [

@@ -264,7 +264,7 @@ def test_of_many_functions_what_may_end_the_program_is_told_once() -> None:
     words = ("--return", "--unsafe-return", "-f", "AddressBook::*")
     found = targets(str(fixture("cpp/addressbook/g++-O0")), *words)
     assert len(found.chosen) > 2
-    ((_, told),) = found.told
+    ((_, told),) = found.warnings
     assert told.code == "FC0621"
     assert told.notes[-1].startswith("so it is of ")
 
@@ -275,12 +275,12 @@ def test_what_is_stored_later_is_probed_there() -> None:
     body = targets(RUST, "-f", "requests::handle", "--at", "body", "r.id")
     moved = targets(RUST, "-f", "requests::handle", "r.id")
     assert moved.chosen[0].plan.address == body.chosen[0].plan.address
-    assert [warning.code for _, warning in moved.told] == ["FC0633"]
+    assert [warning.code for _, warning in moved.warnings] == ["FC0633"]
     # What is not there either is refused at the entry, and what is had there stays.
     assert codes(targets(RUST, "-f", "requests::handle", "r.id", "nothing")) != []
     stays = targets(RUST, "-f", "requests::handle", "%di")
     assert stays.chosen[0].plan.address < body.chosen[0].plan.address
-    assert stays.told == ()
+    assert stays.warnings == ()
 
 
 @pytest.mark.parametrize(
