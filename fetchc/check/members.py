@@ -268,7 +268,7 @@ def unchecked_assumption(what: str, wanted: object, note: str, help: str, span: 
     """Nothing compares ``what`` (the object's type, the variant) with ``wanted``."""
     return Diagnostic(
         "FC0620",
-        f"nothing compares {what} with `{wanted}`",
+        f"{what} is not compared with `{wanted}`",
         Label(span, "read as this type, whatever it is"),
         notes=(note,),
         help=help,
