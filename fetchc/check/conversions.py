@@ -256,7 +256,7 @@ def _only(checker: Checker, found: tuple[TypeId, ...], name: str, wanted: tree.T
         sizes = ", ".join(f"{checker.size(type_id)} bytes" for type_id in found)
         raise reject(
             "FC0208",
-            f"{len(found)}different types are called `{name}`",
+            f"{len(found)} different types are called `{name}`",
             wanted.span,
             "which one is meant",
             notes=(f"they have {sizes}",),
