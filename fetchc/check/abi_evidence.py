@@ -119,7 +119,7 @@ def _if_touched(
     except CompileError:
         return Absent(
             "no location",
-            "whether the function uses it only a disassembler tells: install capstone",
+            "only a disassembler can tell whether the function uses it: install capstone",
         )
     return _MAY_NOT_BE_PASSED
 
@@ -215,13 +215,14 @@ def unconfirmed_place(
     if is_clone(function):
         return Absent(
             "no location",
-            "this clone of the function was changed, and nothing says that it takes it",
+            "the compiler changed this clone of the function, and nothing shows that "
+            "it still takes it",
         )
     if function.external and function.compiler.omits_unused_copies:
         return _described_whole(function, parameters, by_convention)
     if not function.external and _is_of_no_convention(site, function):
         return Absent(
-            "no location", "gcc passes it in a register of its choice, as it is a local call"
+            "no location", "all calls are local to the file, and gcc chooses the register"
         )
     if (
         not function.external
@@ -234,8 +235,8 @@ def unconfirmed_place(
     if other is not None:
         return Absent(
             "contradicted",
-            f"`{other.name}` shows that the function is called in a way of its own, and "
-            f"nothing says where this one is",
+            f"`{other.name}` shows that the function uses its own calling "
+            "convention, and nothing says where this one is",
         )
     if function.compiler.omits_unused_copies:
         return _described_whole(function, parameters, by_convention)
@@ -280,8 +281,7 @@ def _described_whole(
     if passed is not None and passed > sum(not one.artificial for one in parameters):
         return Absent(
             "contradicted",
-            "the debug information leaves out a parameter of the function, and each one shifts "
-            "those behind it",
+            "the debug information omits a parameter of the function, which shifts those after it",
         )
     return by_convention
 
@@ -355,7 +355,7 @@ def refuse_other_convention(name: str, span: Span) -> CompileError:
         "FC0401",
         f"`{name}` has a calling convention of its own",
         span,
-        "where it is is not known",
+        "unknown location",
         help="fetch the register that you know it to be in: `%ax`",
     )
 
@@ -365,11 +365,11 @@ def _gone(function: Function, note: str, span: Span) -> CompileError:
         "FC0401",
         f"the compiler changed how `{function.name}` is called: it may return nothing"
         if function.changed or any(mark in function.symbol for mark in _COPIES)
-        else f"`{function.name}` is called in its own file alone: it may return nothing",
+        else f"`{function.name}` is called only from its own file: it may return nothing",
         span,
         "it may not be there",
         notes=(note,),
-        help="probe the caller, or a return of what is exported",
+        help="probe the caller, or the return of an exported function",
     )
 
 

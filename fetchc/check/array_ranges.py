@@ -162,7 +162,7 @@ def element_range(
             f"a range cannot fetch the elements of `{checker.spell(base.type)}`: single bits",
             span,
             "packed",
-            help="name one of them: `e[2]`",
+            help="fetch one of them: `e[2]`",
         )
     if isinstance(high, int):
         # What is wrong with a constant is wrong whatever the other one will be.
@@ -208,7 +208,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
             "the index is only known at run time",
             bounds,
             "one of two places",
-            help="fetch it by itself, and the elements with a number",
+            help="fetch the number separately, and use a constant in the range",
         )
     resolved = checker.resolved(bound.type)
     spelled = checker.spell(bound.type)
@@ -216,7 +216,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
         "FC0303",
         f"the bounds of a range are integers, and this is a `{spelled}`",
         bound.span,
-        "no number of elements",
+        "not a whole number",
         help="dereference it: `*e`" if _leads_to_number(checker, resolved) else None,
     )
 
@@ -308,7 +308,7 @@ def grid_element(checker: Checker, base: Typed, node: tree.Index) -> Typed:
             node.index_span,
             f"{len(wanted)} given",
             secondary=(Label(base.span, f"this is `{checker.spell(base.type)}`"),),
-            help="of arrays in arrays write `a[1][2]`" if found is None else None,
+            help="for an array of arrays, write `a[1][2]`" if found is None else None,
         )
     if min(wanted) < 0:
         raise reject(

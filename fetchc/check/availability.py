@@ -168,7 +168,7 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
         if early is not None:
             return early
     if is_untracked(site, function, variable):
-        return Absent("no location", "gcc does not say where in the function its two halves are")
+        return Absent("no location", "gcc does not describe where its two halves are")
     if slot is not None:
         body = site.program.body_address(function)
         if site.address < body:
@@ -181,7 +181,8 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
             # The slot is written somewhere in the first blocks, and nothing says where: of
             # 157 such parameters at the second line row 14 were not yet stored (GCC 12).
             return Absent(
-                "no location", "it is in a stack slot, and nothing says from which instruction on"
+                "no location",
+                "it is in a stack slot, and nothing says from which instruction on it is valid",
             )
     return site.program.place(variable, function, site.address)
 
@@ -232,7 +233,8 @@ def stale_warning(
         return None
     return Diagnostic(
         "FC0634",
-        f"parameters of `{function.name}` may be shown as they were passed, where it assigns them",
+        f"parameters of `{function.name}` may have the value that was passed, where "
+        "it assigns another",
         Label(span, "a parameter in optimized code"),
         notes=(note,),
         reason="may be stale",
@@ -259,7 +261,7 @@ def _standing(site: Site, function: Function, place: Place) -> Place:
     body = site.program.body_address(function) - function.address
     if site.address < function.address + body:
         return Absent("no location", f"the frame is built by the instructions up to +{body:#x}")
-    return Absent("no location", "the function's frame is being taken down")
+    return Absent("no location", "the function's frame is no longer valid")
 
 
 def _is_in_frame(place: Place) -> bool:
@@ -298,7 +300,8 @@ def _stored_by_call(
         return None
     if optimized_by_gcc(function):
         return Absent(
-            "no location", "it is in a stack slot, and nothing says from which instruction on"
+            "no location",
+            "it is in a stack slot, and nothing says from which instruction on it is valid",
         )
     lines = site.program.code_map()
     behind = None if lines is None else lines.statement_behind(function, called)

@@ -118,9 +118,7 @@ def size_of(checker: Checker, type_id: TypeId, span: Span) -> Constant:
     """``sizeof``, as a constant."""
     size = checker.size(type_id)
     if size is None:
-        raise reject(
-            "FC0311", f"`{checker.spell(type_id)}` has no size", span, "its size is asked for"
-        )
+        raise reject("FC0311", f"`{checker.spell(type_id)}` has no size", span, "incomplete type")
     return Constant(size, checker.word(), span)
 
 
@@ -150,7 +148,7 @@ def container_of(
             "FC0305",
             f"`{checker.spell(operand.type)}` is not a pointer to a member",
             operand.span,
-            "a pointer is asked for",
+            "not a pointer",
         )
     return Shift(pointer, ByteOffset(-offset), checker.pointer_to(holder), span)
 
@@ -306,7 +304,7 @@ def _code(node: tree.MethodCall) -> CompileError:
         f"`.{node.name}()` is code of the program, which a fetch-arg cannot run",
         node.name_span,
         "a method",
-        help="name the member that holds it: list them with `fetchc types`",
+        help="name the member that has the value: `fetchc types` lists them",
     )
 
 

@@ -309,7 +309,7 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
             help=f"{help}; or use numbers: `(int)$arg1`, `$arg1:u64`",
             reason="unknown name",
         )
-    help = f"list the types that are: `fetchc types '*{name.rsplit('.', 1)[-1].split()[-1]}*'`"
+    help = f"list the types: `fetchc types '*{name.rsplit('.', 1)[-1].split()[-1]}*'`"
     note = ""
     if checker.rules.unknown_type is not None:
         note, more = checker.rules.unknown_type(checker)

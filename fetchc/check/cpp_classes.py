@@ -324,9 +324,9 @@ def _virtual(checker: Checker, derived: TypeId, base: TypeId, span: Span) -> Com
         "FC0306",
         f"`{checker.spell(base)}` is a virtual base of `{checker.spell(derived)}`, or in one",
         span,
-        "how far apart they are is only known at run time",
-        notes=("a fetch-arg adds constants only, and that distance is in the object's table",),
-        help="probe a function that is passed the pointer as the type that you want",
+        "their distance is known only at run time",
+        notes=("a fetch-arg adds constants only, and that distance is in the object's vtable",),
+        help="probe a function that takes a pointer of the type that you want",
     )
 
 

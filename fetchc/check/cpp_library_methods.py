@@ -92,7 +92,7 @@ def get_part(checker: Checker, node: Typed, wanted: str, span: Span, wanted_span
             "FC0303",
             f"`{checker.spell(node.type)}` has no part {number}",
             wanted_span,
-            f"its last one is {many - 1}" if many else "what it is made of is not known",
+            f"its last one is {many - 1}" if many else "its parts are not known",
         )
     if found.choice:
         assume_alternative(checker, node, found, number, ".index()", span)
@@ -141,7 +141,7 @@ def method(
             f"`{found.name}::{name}()` cannot be fetched: {found.refused[name]}",
             name_span,
             "computed by the program",
-            help="fetch what it is computed from, by those names",
+            help="fetch the values that it is computed from",
         )
     if name in _OF_SOME and name not in found.through:
         given = assumed_count(checker, holder, 1, span)
@@ -392,7 +392,7 @@ def element_of_block(
             index_span,
             f"up to {_MOST_PLACES} can be fetched",
             notes=("which place it is depends on how much of the first block is used",),
-            help=f"the elements 0 to {_MOST_PLACES - 1}, `.front()` and `.back()` can be had",
+            help=f"the elements 0 to {_MOST_PLACES - 1}, `.front()` and `.back()` are available",
         )
     # With more left in the first block than `index` it is there, else further on by as many.
     here, ahead = found.blocks["here"], found.blocks["ahead"]

@@ -549,7 +549,7 @@ def require_known_convention(site: Site, function: Function, span: Span) -> None
             "FC0903",
             f"nothing says how `{function.name}` is called: {why}",
             span,
-            "no known place",
+            "unknown location",
             notes=("for functions that other files call, a symbol would say it",),
             help="use registers and the stack, if you know the convention: `%ax`, `$stack1`",
         )
@@ -578,7 +578,7 @@ def is_assembly(site: Site, function: Function) -> bool:
 
 def stack_growth_warning(site: Site, function: Function, name: str, span: Span) -> Diagnostic:
     """The warning that ``name``, in registers at the entry, is not there in some calls."""
-    note = f"`{function.name}` uses none of its parameters in registers, and Go keeps none of them"
+    note = f"`{function.name}` uses none of its parameters in registers, and Go does not save them"
     if site.address == function.address:
         advice = "such a call hits again, with the same `$goid`: the first of the hits has it"
     else:
@@ -587,7 +587,7 @@ def stack_growth_warning(site: Site, function: Function, name: str, span: Span) 
         "FC0623",
         f"`{name}` is lost in calls that must first grow the stack or let the scheduler run",
         Label(span, "not in every call"),
-        notes=(note, "`trace` tells such a call, and has `(fault)` there"),
+        notes=(note, "`trace` detects such a call, and shows `(fault)`"),
         help=advice,
         reason="lost by stack growth",
     )

@@ -43,7 +43,7 @@ def place_at_return(
         return _result_place(site, function, variable, span), None
     if variable.kind == "parameter":
         return _kept(site, function, variable), None
-    return Absent("no location", "its frame is gone when the function returns"), None
+    return Absent("no location", "its frame is no longer valid when the function returns"), None
 
 
 def result_by_number(checker: Checker, name: str, number: int | None, span: Span) -> Typed:
@@ -54,7 +54,7 @@ def result_by_number(checker: Checker, name: str, number: int | None, span: Span
     if function.die is None or not language(function.language).goroutines:
         raise reject(
             "FC0903",
-            f"nothing says what `{function.name}` returns: it has no debug information of Go",
+            f"nothing says what `{function.name}` returns: it has no Go debug information",
             span,
             "no known result",
             help="use registers with a format or a type: `%ax:x64`, `(error)(%bx)`",
@@ -220,9 +220,9 @@ def _kept(site: Site, function: Function, variable: Variable) -> Place:
     # Optimised code keeps a parameter as long as it is used. Code built with -N gives it a slot
     # in the caller's frame, from the prologue to the end.
     if function.compiler.optimized is not False:
-        return Absent("no location", "a parameter need not be kept until the function returns")
+        return Absent("no location", "a parameter need not be live until the function returns")
     place = site.program.place(variable, function, site.address)
     stack = site.architecture.stack_pointer
     if isinstance(place, InMemory) and place.register == stack and place.offset > 0:
         return place
-    return Absent("no location", "its frame is gone when the function returns")
+    return Absent("no location", "its frame is no longer valid when the function returns")

@@ -162,7 +162,7 @@ def _not_full(node: tree.Range) -> CompileError:
         "FC0303",
         "a slice with a third bound takes constant bounds",
         node.range_span,
-        "a number that varies",
+        "not a constant",
         help="write `[low:high]`: the elements are the same",
     )
 
@@ -170,7 +170,7 @@ def _not_full(node: tree.Range) -> CompileError:
 def _no_room(node: tree.Range, is_text: bool) -> CompileError:
     return reject(
         "FC0303",
-        "a string has no capacity to cut" if is_text else "the range ends past its capacity",
+        "a string has no capacity" if is_text else "the range ends past its capacity",
         node.range_span,
         "no such range",
         help="write `[low:high]`" if is_text else "write `[low:high:max]`, the largest number last",
@@ -190,6 +190,6 @@ def _outside(node: tree.Range, outer: _Cut, end: int | None) -> CompileError:
         "FC0303",
         "a part of a string has no capacity after its end",
         node.range_span,
-        "behind its end",
-        help=f"cut it once: `s[{outer.low}:{end}]`",
+        "after its end",
+        help=f"slice it once: `s[{outer.low}:{end}]`",
     )

@@ -342,8 +342,8 @@ def refuse_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span
             "FC0308",
             "Go decodes the text for that, and a fetch-arg cannot run code",
             span,
-            "decoded when the program runs",
-            help="fetch the text itself, or its bytes: `[]byte(s)`",
+            "decoded at run time",
+            help="fetch the string itself, or its bytes: `[]byte(s)`",
         )
 
 
@@ -394,7 +394,7 @@ def from_argument_word(checker: Checker, wanted: TypeId, base: Typed, span: Span
             f"`{checker.spell(wanted)}` takes {count} words, {held} of them would be in registers",
             span,
             "in two places",
-            notes=("Go passes it in registers or on the stack, as a whole",),
+            notes=("Go passes it in registers or on the stack, never in both",),
             help=f"its first word there is `$arg{first + held}`" if site.entry else None,
         )
     pieces = [

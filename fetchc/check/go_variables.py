@@ -161,7 +161,7 @@ def _is_slot(place: Place) -> bool:
 
 _MOST_PARTS = 12  # four fields of slices: what is bigger is not taken apart
 _UNKNOWN = Absent(
-    "no location", "the debug information has some part of it alone, and does not say which"
+    "no location", "the debug information describes only a part of it, and does not say which"
 )
 
 
@@ -296,7 +296,7 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
         return None
     register = _rules(site, function).closure_register
     if register is None:
-        return Absent("no location", "the convention has no register for what a closure captured")
+        return Absent("no location", "the calling convention has no closure register")
     if variable.captured is not None and not variable.name.startswith("&"):
         return InMemory(register, ByteOffset(variable.captured))
     claim, rivals = _found(site, function, variable)

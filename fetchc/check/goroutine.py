@@ -46,7 +46,7 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
         where = "a bare address" if function is None else f"`{function.name}`"
         raise reject(
             "FC0201",
-            f"there is no `$goid` at {where}: nothing says that Go's own compiler made it",
+            f"there is no `$goid` at {where}: nothing shows that Go's own compiler compiled it",
             span,
             "no goroutine",
             help="probe a Go function that has debug information",
@@ -86,7 +86,7 @@ def _undescribed(span: Span) -> CompileError:
         "FC0903",
         f"nothing in the file describes `{_TYPE}`, which has the goroutine's number",
         span,
-        "no place known",
+        "unknown location",
         help="link the program with its debug information: without `-w` in `-ldflags`",
     )
 
@@ -116,7 +116,7 @@ def _register(checker: Checker, function: Function, span: Span) -> DwarfRegister
         "in thread-local storage",
         notes=(
             "by the stack convention the goroutine is in thread-local storage; a register holds "
-            "it behind the check of the stack size, with which most functions begin",
+            "it after the stack check with which most functions begin",
         ),
         help="probe the entry of a function that calls others: leave `--at` and `--return` out",
     )

@@ -291,7 +291,7 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
     hint = "only arrays, pointers, slices and strings can"
     if isinstance(resolved, MapType):
         reason = f"`{spelled}` is a map: a key lookup runs code, which a fetch-arg cannot do"
-        hint = "its number of entries can be had: `len(m)`"
+        hint = "fetch its number of entries: `len(m)`"
     index_help = checker.rules_for(resolved).index_help
     if index_help is not None:
         hint = index_help(checker, base, span) or hint

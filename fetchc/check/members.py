@@ -201,12 +201,12 @@ def _must_not_be_hidden(
             names = ".".join(step.name for step in path)
             raise reject(
                 "FC0208",
-                f"`{name}` of `{checker.spell(holder)}` is a method, not the member that is "
-                f"embedded further down",
+                f"`{name}` of `{checker.spell(holder)}` is a method, which hides the "
+                "embedded member",
                 span,
                 "a method",
                 notes=(f"the method is `{methods[0]}`",),
-                help=f"name the way to the member: `.{names}`",
+                help=f"write the path to the member: `.{names}`",
             )
 
 
@@ -247,7 +247,7 @@ def _ambiguous(
         span,
         "which one is meant",
         notes=(f"they are {', '.join(f'`{way}`' for way in ways)}",),
-        help=f"name the way: `.{ways[0]}`",
+        help=f"write the path: `.{ways[0]}`",
     )
 
 
@@ -321,7 +321,7 @@ def _contradicted(name: str, what: str, size: int | None, span: Span) -> Compile
         "FC0904",
         f"the debug information has `{name}` {what}",
         span,
-        "its place is not certain",
+        "its location is uncertain",
         notes=("clang writes this of a packed bit field that is as wide as its type",),
         help=f"fetch the bytes of the structure, with the format `:x8[{size}]`",
     )

@@ -149,7 +149,7 @@ def unchecked_variant(checker: Checker, one: AssumedVariant) -> Diagnostic:
         f"the variant of the `{checker.spell(one.holder)}`",
         one.wanted,
         "what another variant holds is read as if it had this type",
-        f"also fetch the discriminant: `{one.tag_expression}`; `fetchc trace` compares",
+        f"also fetch the discriminant: `{one.tag_expression}`; `fetchc trace` checks it",
         one.span,
     )
 

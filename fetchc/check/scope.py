@@ -294,7 +294,7 @@ def _perhaps_no_symbol(symbol: str, span: Span) -> Diagnostic:
         f"whether the kernel finds its `{symbol}` by name only that kernel can tell",
         Label(span, "a variable of the kernel"),
         notes=("without CONFIG_KALLSYMS_ALL it lists no variables, and reads nothing there",),
-        help=f"look there: `grep ' {symbol}$' /proc/kallsyms`",
+        help=f"check there: `grep ' {symbol}$' /proc/kallsyms`",
     )
 
 

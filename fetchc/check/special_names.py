@@ -108,9 +108,9 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     if name in _LATER:
         raise reject(
             "FC0103",
-            f"`${name}`, {_LATER[name]}, belongs to a later release",
+            f"`${name}`, {_LATER[name]}, is not supported",
             span,
-            "not yet compiled",
+            "not supported",
         )
     task = "`$current`, " if checker.program.in_kernel else ""
     machine = checker.site.architecture
@@ -153,7 +153,7 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
     if site.function is None or not site.entry:
         raise reject(
             "FC0401",
-            f"`$arg{number}` is where the convention puts it at the function's entry only",
+            f"`$arg{number}` is valid only at the function's entry",
             span,
             "not at this address",
             help="probe the entry: leave `--at` out",
@@ -361,7 +361,7 @@ def _register(machine: Architecture, read: StaticArgument, name: str) -> Place:
     number = _number(machine, known)
     if read.size == 2 * machine.word_bytes == bits // 4:
         return Absent(
-            "in pieces", f"`{name}` has one half of it, and nothing tells where the other is"
+            "in pieces", f"`{name}` has one half of it, and nothing says where the other is"
         )
     if 8 * read.size > bits:
         raise ValueError(f"`{name}` has {bits} bits")
@@ -401,7 +401,7 @@ def _variable(checker: Checker, value: Sum) -> Place:
     """``limit+8``: memory at a symbol."""
     if not value.symbol:
         return Absent(
-            "computed", "it is at a fixed address, which nothing holds against the file's"
+            "computed", "it is at an absolute address, which nothing relates to the file's"
         )
     name, linked, how = value.symbol.partition("@")
     if linked:

@@ -47,7 +47,7 @@ def refuse_no_structure(
                 "FC0311",
                 f"`{spelled}` is only declared here, and defined in {len(several)} ways elsewhere",
                 base.span,
-                "which definition it has is not said",
+                "several definitions",
                 help="probe a function of the file whose definition you mean",
             )
         return reject(
@@ -74,7 +74,7 @@ def refuse_no_structure(
     ):
         hint = f"name it in one element: `e[0].{name}`; `fetchc trace` shows elements whole"
     if isinstance(resolved, MapType):
-        hint = "its number of entries can be had: `len(e)`"
+        hint = "fetch its number of entries: `len(e)`"
     return reject(
         "FC0301",
         f"`{spelled}` is not a structure, it has no member `{name}`",
@@ -105,7 +105,7 @@ def refuse_member(
         notes.insert(0, why)
         hint = instead or hint or "read the fields that it is made of"
     for base in _virtual_bases(checker, holder.type):
-        notes.append(f"where its virtual base `{base.name}` is, is only known at run time")
+        notes.append(f"where its virtual base `{base.name}` is, is known only at run time")
         if base.slot is not None and _has(checker, base.name, name):
             hint = _in_virtual_base(base.name, base.slot, name)
     return reject(
@@ -174,8 +174,8 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
     if site.static is not None and (site.function is None or site.function.die is None):
         return reject(
             "FC0201",
-            f"`{name}` means nothing at `{site.static.whole_name}`: the file says of its code "
-            "only what is handed over there",
+            f"`{name}` means nothing at `{site.static.whole_name}`: the file "
+            "describes only the arguments of that probe",
             span,
             "no debug information",
             help="use `$arg1`, `$arg2`, …: `fetchc variables` lists them",
@@ -196,7 +196,7 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
         notes, help = site.program.debug_info_advice()
         return reject(
             "FC0903",
-            f"{where} has no debug information, no name is known there",
+            f"{where} has no debug information, so no name is known there",
             span,
             "unknown name",
             notes=notes,

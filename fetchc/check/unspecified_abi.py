@@ -279,6 +279,6 @@ def _refused(checker: Checker, span: Span, why: str) -> CompileError:
         f"the result cannot be fetched: {checker.site.language.name} promises no calling "
         f"convention, and {why}",
         span,
-        "not known where it is",
+        "unknown location",
         help="probe the caller after it stored the result, by its line",
     )

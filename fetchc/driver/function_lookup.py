@@ -117,7 +117,7 @@ def _seen_too(others: list[str], maker: str, chosen: Function) -> Diagnostic:
         "FC0624",
         f"calls of {', '.join([f'`{one}`' for one in others])} are seen too",
         notes=(f"{maker} merged them with `{chosen.name}`",),
-        help="tell them apart by who calls: `fetchc trace --stack`",
+        help="distinguish them by their callers: `fetchc trace --stack`",
     )
 
 
@@ -126,11 +126,11 @@ def _perhaps_seen_too(chosen: Function, others: tuple[str, ...]) -> Diagnostic:
     more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
     return Diagnostic(
         "FC0628",
-        f"calls of {listed}{more} may be seen too",
+        f"calls of {listed}{more} may hit the probe, too",
         notes=(
             f"gcc removed their code: if it was that of `{chosen.name}`, their calls come here",
         ),
-        help="tell them apart by who calls: `fetchc trace --stack`",
+        help="distinguish them by their callers: `fetchc trace --stack`",
     )
 
 

@@ -241,7 +241,7 @@ def _type_of(program: Program, text: str) -> str:
                 f"no type of the file begins with `{text}`",
                 Span(0, len(text)),
                 "unknown type",
-                help=f"list the types that are: `fetchc types '{glob}'`",
+                help=f"list the types: `fetchc types '{glob}'`",
             )
     return name
 

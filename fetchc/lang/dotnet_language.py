@@ -86,8 +86,8 @@ def _elsewhere(program: Program, function: Function) -> tuple[Diagnostic, ...]:
     return (
         Diagnostic(
             "FC0622",
-            f"`{function.name}` begins what another method does: its body is in `{body}`",
-            notes=("that runs once for each step; parameters and locals are fields of its `this`",),
+            f"`{function.name}` only starts a state machine: its body is in `{body}`",
+            notes=("it runs once for each step; parameters and locals are fields of its `this`",),
             help=f"to see the steps, probe `{body}`",
         ),
     )
@@ -107,7 +107,7 @@ def _replaced(function: Function) -> tuple[Diagnostic, ...]:
         Diagnostic(
             "FC0618",
             f"the runtime replaces the code of `{function.name}` after some 30 calls",
-            notes=("later calls, and those inlined into their callers, are not seen",),
+            notes=("the probe does not see later calls, or inlined calls",),
             help=f"start the program with `{prefix}_TieredCompilation=0`",
         ),
     )

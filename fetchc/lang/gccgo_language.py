@@ -18,5 +18,5 @@ GCCGO = Language(
     convention_first=False,
     word_int=True,
     functions_meant=GO.functions_meant,
-    return_refusal="a goroutine that goes on in another thread ends the program there",
+    return_refusal="a goroutine that resumes on another thread ends the program there",
 )

@@ -74,9 +74,9 @@ def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
     return (
         Diagnostic(
             "FC0628",
-            f"calls of functions with the code of `{function.name}` may be seen too",
+            f"calls of functions with the code of `{function.name}` may hit the probe, too",
             notes=("rustc merges functions with the same code and leaves no trace of which",),
-            help="tell them apart by who calls: `fetchc trace --stack`",
+            help="distinguish them by their callers: `fetchc trace --stack`",
         ),
     )
 

@@ -193,7 +193,7 @@ def part_of_computed(node: Computed | Conditional | Dispatched) -> CompileError:
     resolved = isinstance(node, Computed)
     return reject(
         "FC0312",
-        "which object it is, is only known at run time"
+        "which object it is, is known only at run time"
         if not resolved
         else "the number is not stored anywhere",
         node.span,

@@ -220,6 +220,6 @@ def test_a_method_hides_what_is_embedded_below(
             point.compile(f"{whole}.{name}")
         (said,) = caught.value.diagnostics
         assert said.code == "FC0208"
-        assert said.help == f"name the way to the member: `.{way}`"
+        assert said.help == f"write the path to the member: `.{way}`"
     print(f"seed {seed}, Go {version}: {hidden_ones} hidden")
     assert hidden_ones

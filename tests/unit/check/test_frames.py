@@ -52,7 +52,7 @@ def test_a_local_is_not_read_from_the_callers_frame(tmp_path: Path) -> None:
     assert help == "probe where its frame is built: `--at body`, or a line"
     for text in ("twofold", "x"):
         answer = refused(binary, "twice", f"+{starts[-1]:#x}", text)
-        assert answer[:2] == ("FC0401", "the function's frame is being taken down")
+        assert answer[:2] == ("FC0401", "the function's frame is no longer valid")
     inside = fetchc.open(str(binary)).probe("twice", at="%body").compile("twofold")
     assert "(%bp)" in inside.fetcharg
 
@@ -71,4 +71,4 @@ def test_halves_that_gcc_moves_first(tmp_path: Path) -> None:
     line = probe.definition([probe.compile("a")], "g", "e")
     assert line.endswith("a_low=%di:u64 a_high=%si:s64")
     code, reason, _ = refused(binary, "sum", "+3", "a.low")
-    assert (code, reason) == ("FC0401", "gcc does not say where in the function its two halves are")
+    assert (code, reason) == ("FC0401", "gcc does not describe where its two halves are")

@@ -26,7 +26,7 @@ def test_names_that_nobody_writes_are_not_listed() -> None:
 def test_of_maps_the_number_of_entries_is_named(name: str) -> None:
     said = refused("main.count", f"{name}.missing")
     assert said.code == "FC0301"
-    assert said.help == "its number of entries can be had: `len(e)`"
+    assert said.help == "fetch its number of entries: `len(e)`"
 
 
 @pytest.mark.parametrize(("bits", "half"), [(64, "float32"), (128, "float64")])
@@ -41,7 +41,7 @@ def test_the_halves_of_a_complex_number_have_a_type_of_their_own(bits: int, half
         ("[]rune(s)", "FC0308", "Go decodes the text for that, and a fetch-arg cannot run code"),
         ("cap([]byte(s))", "FC0309", "`[]uint8` has no `cap`"),
         ("[]uint16(s)", "FC0306", "`string` cannot be cast to `[]uint16`: its value would change"),
-        ("s[0:1:2]", "FC0303", "a string has no capacity to cut"),
+        ("s[0:1:2]", "FC0303", "a string has no capacity"),
         ("buf[0:2:1]", "FC0303", "the range ends past its capacity"),
         ("buf[0:1:2][:3]", "FC0303", "the range ends past its capacity"),
         ("buf[:quote:2]", "FC0303", "a slice with a third bound takes constant bounds"),

@@ -102,7 +102,7 @@ def test_places(tmp_path: Path, machine: str, argument: str, body: str) -> None:
         ("x86_64", "8@missing(%rip)", "FC0406", "no symbol"),
         ("x86_64", "8@twice(%rip)", "FC0406", "2 of that name"),
         ("x86_64", "8@table(%rax)", "FC0406", "`table` plus a register"),
-        ("x86_64", "8@4096", "FC0406", "fixed address"),
+        ("x86_64", "8@4096", "FC0406", "absolute address"),
         ("x86_64", "8@%edi", "FC0904", "32 bits"),
         ("x86_64", "8@(%edi)", "FC0904", "whole register"),
         ("x86_64", "8@%rzz", "FC0904", "not a register"),

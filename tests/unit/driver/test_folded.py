@@ -93,7 +93,7 @@ def test_instances_of_a_template(tmp_path: Path) -> None:
     (one,) = caught.value.diagnostics
     assert (one.code, one.message) == (
         "FC0903",
-        "`Pointer<B>::get()` has no debug information, no name is known there",
+        "`Pointer<B>::get()` has no debug information, so no name is known there",
     )
 
 

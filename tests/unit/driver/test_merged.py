@@ -74,7 +74,7 @@ def warned(program: fetchc.Program, function: str) -> list[str]:
 @pytest.mark.parametrize("whole", ["-flto", "-fwhole-program"])
 def test_what_gcc_left_no_code_of_may_be_seen_too(whole: str, tmp_path: Path) -> None:
     program = built(tmp_path, "t.c", SOURCE, "gcc", "-O2", whole)
-    assert warned(program, "first") == ["calls of `second` may be seen too"]
+    assert warned(program, "first") == ["calls of `second` may hit the probe, too"]
     with pytest.raises(fetchc.CompileError) as refused:
         program.probe("second", kernel="6.1")
     assert refused.value.diagnostics[0].code == "FC0202"
@@ -105,7 +105,7 @@ def test_rustc_leaves_nothing_of_what_it_merged(level: str, tmp_path: Path) -> N
         assert warned(program, "first") == []
         assert program.probe("second", kernel="6.1").function is not None
         return
-    assert "may be seen too" in warned(program, "first")[0]
+    assert "may hit the probe, too" in warned(program, "first")[0]
     with pytest.raises(fetchc.CompileError) as refused:
         program.probe("second", kernel="6.1")
     assert "merged it with" in " ".join(refused.value.diagnostics[0].notes)
