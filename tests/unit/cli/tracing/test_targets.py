@@ -276,8 +276,11 @@ def test_what_is_stored_later_is_probed_there() -> None:
     moved = targets(RUST, "-f", "requests::handle", "r.id")
     assert moved.chosen[0].plan.address == body.chosen[0].plan.address
     assert [warning.code for _, warning in moved.warnings] == ["FC0633"]
-    # What is not there either is refused at the entry, and what is had there stays.
-    assert codes(targets(RUST, "-f", "requests::handle", "r.id", "nothing")) != []
+    # What is nowhere does not keep it at the entry, and what is had there stays.
+    most = targets(RUST, "-f", "requests::handle", "r.id", "nothing")
+    assert most.chosen[0].plan.address == body.chosen[0].plan.address
+    assert [one.text for one in most.without] == ["nothing"]
+    assert codes(targets(RUST, "-f", "requests::handle", "nothing")) != []
     stays = targets(RUST, "-f", "requests::handle", "%di")
     assert stays.chosen[0].plan.address < body.chosen[0].plan.address
     assert stays.warnings == ()
