@@ -200,7 +200,7 @@ def test_what_is_shown_was_passed(
     print(f"of {needed} that are used {len(missing)}: {missing}")
     assert wrong == []
     assert compared > FUNCTIONS
-    assert len(missing) <= max(1, CEILING * needed)
+    assert len(missing) <= CEILING * needed
 
 
 UNUSED = """
