@@ -281,7 +281,7 @@ def elements(checker: Checker, type_id: TypeId, reader: bool = False) -> Element
         shown_by_target = isinstance(resolved, MapType | ChannelType) or is_closure(
             checker, resolved
         )
-        row = None if shown_by_target else printed_scalar(checker, type_id)
+        row = None if shown_by_target else printed_scalar(checker, type_id, scalar)
     return Elements(
         type_id,
         checker.size(type_id),

@@ -127,9 +127,11 @@ def _code(checker: Checker, node: Typed) -> Typed:
     return Pointee(Convert(node, checker.pointer_to(node.type), node.span), node.type, node.span)
 
 
-def printed_scalar(checker: Checker, type_id: TypeId) -> Plain | None:
-    """How a scalar of a type is printed: as a duration, or as a constant's name (Go)."""
-    found = plain(checker, type_id)
+def printed_scalar(checker: Checker, type_id: TypeId, found: Plain | None) -> Plain | None:
+    """How a scalar of a type is printed: as a duration, or as a constant's name (Go).
+
+    ``found`` is how it is fetched.
+    """
     if found is None or found.decode.kind != "integer":
         return found
     resolved = checker.resolved(type_id)

@@ -74,7 +74,7 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
 
         if (form := printed(checker, node, resolved, scalar)) is not None:
             return form
-        scalar = printed_scalar(checker, node.type)
+        scalar = printed_scalar(checker, node.type, scalar)
     if scalar is not None and (
         not isinstance(resolved, PointerType | MapType | ChannelType)
         or bit_field_of(node) is not None
