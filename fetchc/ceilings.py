@@ -22,6 +22,7 @@ __all__ = [
     "SCOPES",
     "Exceeded",
     "TooMuch",
+    "charge",
     "guard",
     "inflation",
     "joined_names",
@@ -128,8 +129,8 @@ def watch(path: str, parts: int = 1, held: bool = False) -> None:
     """From now on one question about ``path`` is answered, which may cost what :func:`limits` says.
 
     One that costs more ends in :class:`Exceeded`, or in MemoryError. For the main thread of a
-    process that belongs to fetchc, of which ``parts`` share the memory; with ``held`` the memory
-    counts that comes from now on. Raises TooMuch.
+    process that belongs to fetchc, of which ``parts`` share the memory and the time; with ``held``
+    the memory counts that comes from now on. Raises TooMuch.
     """
     # Not `signal`, whose enumerations take 1 ms.
     from _signal import ITIMER_PROF, SIGPROF, setitimer, signal  # type: ignore[import-not-found]
@@ -137,7 +138,7 @@ def watch(path: str, parts: int = 1, held: bool = False) -> None:
     global _asked
     unwatch()
     memory, seconds = limits()
-    _asked = _Question(path, memory // parts, seconds, held)
+    _asked = _Question(path, memory // parts, seconds / parts, held)
     signal(SIGPROF, _look)
     setitimer(ITIMER_PROF, _TICK, _TICK)
 
@@ -160,6 +161,12 @@ def unwatch() -> None:
 def watched() -> bool:
     """Whether a question of this process is bounded."""
     return _asked is not None
+
+
+def charge(seconds: float) -> None:
+    """Count processor time that another process has spent on the question."""
+    if _asked is not None:
+        _asked.begun -= seconds
 
 
 def within_memory() -> bool:

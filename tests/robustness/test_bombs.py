@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ import pytest
 
 import fetchc
 from fetchc import ceilings
+from tests.support.elfwriter import Load, elf_file
 from tests.support.fuzzing.bombs import BOMBS, compressed, doubling, named, symbols
 
 LARGEST = 1200  # MB, of which 1 GB is what one question may take
@@ -127,6 +129,22 @@ def test_the_child_that_reads_for_a_trace_is_bounded_too(tmp_path: Path) -> None
         assert (found.status, found.err.splitlines()[0]) == (
             3, f"error[FC0905]: {path}: the answer takes {said}",
         )  # fmt: skip
+
+
+def test_the_time_of_processes_that_help_is_the_question_s(tmp_path: Path) -> None:
+    # One unit of blocks within each other: one process reads it, and what it does not finish is
+    # read again by the one that asked.
+    start = struct.pack("<QQ", 0x1000, 16)
+    abbreviations = b"\1\x11\1\x11\1\x12\7\x13\x0b\3\x08\0\0\2\x0b\1\0\0\0"
+    unit = struct.pack("<HBBI", 5, 1, 8, 0) + b"\1" + start + b"\x0ca.c\0" + b"\2" * (60 << 20)
+    info = struct.pack("<I", len(unit)) + unit
+    path = tmp_path / "program"
+    sections = {".debug_abbrev": abbreviations, ".debug_info": info}
+    path.write_bytes(elf_file(sections, loads=[Load(0x1000, b"\xc3" * 16)]))
+    found = measured(("types", "a*", "-x", str(path), "--no-cache"), FETCHC_MAX_SECONDS="2")
+    assert found.status == 3, found
+    assert "more than 2 s of processor time" in found.err
+    assert found.seconds < 3
 
 
 def test_a_name_that_doubles_ends_with_the_question(tmp_path: Path) -> None:

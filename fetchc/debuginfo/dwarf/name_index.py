@@ -17,7 +17,7 @@ from mmap import mmap
 from select import POLLIN, poll
 from struct import Struct
 
-from fetchc.ceilings import watch, watched
+from fetchc.ceilings import charge, watch, watched
 from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.dwarf.constants import VARIABLES, DW_TAG_subprogram
 from fetchc.debuginfo.dwarf.name_index_format import (
@@ -283,6 +283,7 @@ def spread(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan
             readers.append(_Reader(units, read, number, readers))
         for reader in readers:
             theirs = reader.found(lambda: tell(_sum(read), total))
+            reader.end()
             if theirs is None:
                 read_units(reader.units, found, lambda done: None)
             else:
@@ -348,7 +349,8 @@ class _Reader:
         # In the child, which must never come back from here.
         try:
             for each in (self, *others):
-                os.close(each._pipe)
+                if each._pipe >= 0:
+                    os.close(each._pipe)
             start_new_thread(_end_unread, (out,))
 
             def tell(done: int) -> None:
@@ -387,10 +389,13 @@ class _Reader:
         return found
 
     def end(self) -> None:
-        """Take the process away, whatever it does."""
-        os.close(self._pipe)
-        if self._pid:
-            os.waitpid(self._pid, 0)
+        """Take the process away, whatever it does; its time is the question's."""
+        if self._pipe >= 0:
+            os.close(self._pipe)
+        pid, self._pipe, self._pid = self._pid, -1, 0
+        if pid:
+            _, _, used = os.wait4(pid, 0)
+            charge(used.ru_utime + used.ru_stime)
 
 
 def _end_unread(pipe: int) -> None:
