@@ -423,7 +423,7 @@ def classes_of(
     cleaned = _cleaned(merged)
     if cleaned != (MEMORY,) and any(merged[index] != INTEGER for index in hidden):
         if rules.empty:
-            what = "how a structure is passed that has an empty one in it is not known"
+            what = "it is not known how a structure with an empty structure in it is passed"
             raise UnclassifiedError(what)
         raise UnclassifiedError("an unnamed bit field may be in it, which is not said")
     return cleaned

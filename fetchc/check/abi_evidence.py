@@ -144,7 +144,7 @@ def frame_accesses(site: Site, function: Function) -> Iterator[tuple[InMemory, i
 _MOST_CODE = 1 << 16
 _SLOT = InMemory | FrameRelative
 _MAY_NOT_BE_PASSED = Absent(
-    "no location", "nothing shows that the function uses it, so callers may not pass it"
+    "no location", "the code does not show that the function uses it, so callers may not pass it"
 )
 
 
@@ -215,7 +215,7 @@ def unconfirmed_place(
     if is_clone(function):
         return Absent(
             "no location",
-            "the compiler changed this clone of the function, and nothing shows that "
+            "the compiler changed this clone of the function, and the code does not show that "
             "it still takes it",
         )
     if function.external and function.compiler.omits_unused_copies:
@@ -236,7 +236,7 @@ def unconfirmed_place(
         return Absent(
             "contradicted",
             f"`{other.name}` shows that the function uses its own calling "
-            "convention, and nothing says where this one is",
+            "convention, and the debug information does not say where this one is",
         )
     if function.compiler.omits_unused_copies:
         return _described_whole(function, parameters, by_convention)

@@ -59,7 +59,7 @@ def refuse_window(resolved: SequenceType, span: Span) -> CompileError:
             f"the first element of `{resolved.name}` is the last one of an array",
             span,
             "a fetch-arg cannot subtract",
-            notes=(f"which one that is, is known only at run time (`.{start}`)",),
+            notes=(f"its index (`.{start}`) is only known at run time",),
             help=f"count from the bottom (`.{items}[0]`), or let `fetchc trace` read it",
         )
     return reject(
@@ -67,7 +67,7 @@ def refuse_window(resolved: SequenceType, span: Span) -> CompileError:
         f"the elements of `{resolved.name}` begin at the index `{start}` of an array",
         span,
         "a fetch-arg cannot add",
-        notes=(f"which index that is, is known only at run time (`.{start}`)",),
+        notes=(f"that index (`.{start}`) is only known at run time",),
         help=f"count from the array's own start (`.{items}[0]`), or let `fetchc trace` read it"
         if not resolved.window.of_any
         else "let `fetchc trace` read it",

@@ -187,7 +187,7 @@ def end_of_elements(checker: Checker, base: Typed, bounds: Span) -> Typed:
             raise
     raise reject(
         "FC0303",
-        f"nothing says where the elements of a `{checker.spell(base.type)}` end",
+        f"the number of elements of a `{checker.spell(base.type)}` is not known",
         bounds,
         "no end",
         secondary=(Label(base.span, f"this is `{checker.spell(base.type)}`"),),

@@ -182,7 +182,7 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
             # 157 such parameters at the second line row 14 were not yet stored (GCC 12).
             return Absent(
                 "no location",
-                "it is in a stack slot, and nothing says from which instruction on it is valid",
+                "it is in a stack slot, and the file does not say when it is stored there",
             )
     return site.program.place(variable, function, site.address)
 
@@ -301,7 +301,7 @@ def _stored_by_call(
     if optimized_by_gcc(function):
         return Absent(
             "no location",
-            "it is in a stack slot, and nothing says from which instruction on it is valid",
+            "it is in a stack slot, and the file does not say when it is stored there",
         )
     lines = site.program.code_map()
     behind = None if lines is None else lines.statement_behind(function, called)

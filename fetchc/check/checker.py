@@ -387,7 +387,7 @@ def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:
     if isinstance(target, VoidType):
         raise reject(
             "FC0311",
-            "nothing is known of what a `void *` points to",
+            "the type that a `void *` points to is not known",
             span,
             "dereferenced here",
             secondary=(label,),

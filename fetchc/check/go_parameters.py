@@ -547,10 +547,10 @@ def require_known_convention(site: Site, function: Function, span: Span) -> None
     if why:
         raise reject(
             "FC0903",
-            f"nothing says how `{function.name}` is called: {why}",
+            f"the calling convention of `{function.name}` is not known: {why}",
             span,
             "unknown location",
-            notes=("for functions that other files call, a symbol would say it",),
+            notes=("if other files called the function, its symbol would show the convention",),
             help="use registers and the stack, if you know the convention: `%ax`, `$stack1`",
         )
 

@@ -54,7 +54,7 @@ def result_by_number(checker: Checker, name: str, number: int | None, span: Span
     if function.die is None or not language(function.language).goroutines:
         raise reject(
             "FC0903",
-            f"nothing says what `{function.name}` returns: it has no Go debug information",
+            f"the results of `{function.name}` are not known: it has no Go debug information",
             span,
             "no known result",
             help="use registers with a format or a type: `%ax:x64`, `(error)(%bx)`",
@@ -145,7 +145,7 @@ def _result_place(site: Site, function: Function, variable: Variable, span: Span
         return here
     missing = (
         f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
-        f"information, and each one shifts the results behind it"
+        f"information, and each one shifts the results after it"
     )
     raise _uncertain(site, function, variable, here, missing, span)
 

@@ -334,11 +334,11 @@ def _unknown(site: Site, function: Function, variable: Variable) -> str:
     if load is not None and load.content is not None and not load.content.address:
         return (
             f"the closure's code loads a part of it, from byte {load.content.offset} of the "
-            "closure's object, and nothing says which part: Go does so from 1.23 on"
+            "closure's object, and Go before 1.23 does not say which part"
         )
     return (
-        "it is local, or captured: where in the closure, Go says from 1.23 on, and the code does "
-        "not show it"
+        "it is local, or captured: neither the code nor Go before 1.23 says where in the "
+        "closure it is"
     )
 
 

@@ -46,7 +46,7 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
         where = "a bare address" if function is None else f"`{function.name}`"
         raise reject(
             "FC0201",
-            f"there is no `$goid` at {where}: nothing shows that Go's own compiler compiled it",
+            f"there is no `$goid` at {where}: it may not be compiled by Go's own compiler",
             span,
             "no goroutine",
             help="probe a Go function that has debug information",
@@ -84,7 +84,7 @@ def _structure(checker: Checker, function: Function, span: Span) -> TypeId:
 def _undescribed(span: Span) -> CompileError:
     return reject(
         "FC0903",
-        f"nothing in the file describes `{_TYPE}`, which has the goroutine's number",
+        f"the debug information does not describe `{_TYPE}`, which has the goroutine's number",
         span,
         "unknown location",
         help="link the program with its debug information: without `-w` in `-ldflags`",
@@ -99,7 +99,7 @@ def _register(checker: Checker, function: Function, span: Span) -> DwarfRegister
         if not (site.entry or site.leaving) and _has_twin(site, function):
             raise reject(
                 "FC0406",
-                f"whether a register holds the goroutine here in `{function.name}` is not known",
+                f"it is not known whether a register holds the goroutine here in `{function.name}`",
                 span,
                 "not certain",
                 notes=("after a call of assembly the register is reloaded, a little later",),

@@ -291,9 +291,9 @@ def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span)
 def _perhaps_no_symbol(symbol: str, span: Span) -> Diagnostic:
     return Diagnostic(
         "FC0606",
-        f"whether the kernel finds its `{symbol}` by name only that kernel can tell",
+        f"only that kernel can show whether it finds its `{symbol}` by name",
         Label(span, "a variable of the kernel"),
-        notes=("without CONFIG_KALLSYMS_ALL it lists no variables, and reads nothing there",),
+        notes=("without CONFIG_KALLSYMS_ALL it lists no variables, and cannot read them by name",),
         help=f"check there: `grep ' {symbol}$' /proc/kallsyms`",
     )
 

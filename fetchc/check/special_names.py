@@ -361,7 +361,8 @@ def _register(machine: Architecture, read: StaticArgument, name: str) -> Place:
     number = _number(machine, known)
     if read.size == 2 * machine.word_bytes == bits // 4:
         return Absent(
-            "in pieces", f"`{name}` has one half of it, and nothing says where the other is"
+            "in pieces",
+            f"`{name}` has one half of it, and the note does not say where the other is",
         )
     if 8 * read.size > bits:
         raise ValueError(f"`{name}` has {bits} bits")
@@ -401,14 +402,15 @@ def _variable(checker: Checker, value: Sum) -> Place:
     """``limit+8``: memory at a symbol."""
     if not value.symbol:
         return Absent(
-            "computed", "it is at an absolute address, which nothing relates to the file's"
+            "computed",
+            "it is at an absolute address, which does not depend on where the file is loaded",
         )
     name, linked, how = value.symbol.partition("@")
     if linked:
         return Absent("computed", f"`{how}` of `{name}` is in a table of the linker's")
     found = checker.program.elf.symbol_addresses(name)
     if not found:
-        why = f"it is in the variable `{value.symbol}`, of which the file has no symbol"
+        why = f"it is in the variable `{value.symbol}`, and the file has no symbol of that name"
         return Absent("computed", why)
     if len(found) > 1:
         why = f"it is in a variable `{value.symbol}`, and the file has {len(found)} of that name"

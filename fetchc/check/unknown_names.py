@@ -105,7 +105,7 @@ def refuse_member(
         notes.insert(0, why)
         hint = instead or hint or "read the fields that it is made of"
     for base in _virtual_bases(checker, holder.type):
-        notes.append(f"where its virtual base `{base.name}` is, is known only at run time")
+        notes.append(f"the offset of its virtual base `{base.name}` is only known at run time")
         if base.slot is not None and _has(checker, base.name, name):
             hint = _in_virtual_base(base.name, base.slot, name)
     return reject(
@@ -174,7 +174,7 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
     if site.static is not None and (site.function is None or site.function.die is None):
         return reject(
             "FC0201",
-            f"`{name}` means nothing at `{site.static.whole_name}`: the file "
+            f"`{name}` has no meaning at `{site.static.whole_name}`: the file "
             "describes only the arguments of that probe",
             span,
             "no debug information",
@@ -184,7 +184,7 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
     if site.function is None and site.program.has_debug_info:
         return reject(
             "FC0201",
-            f"`{name}` means nothing at a bare address",
+            f"`{name}` has no meaning at a bare address",
             span,
             "no function is known here",
             help="name the function with --function, or use registers: `%di`, `$arg1`",
@@ -237,6 +237,6 @@ def _of_library(needed: tuple[str, ...], path: str) -> str:
     # It has a symbol here, and the debug information neither a type nor a declaration.
     where = f"`{path}`" if path else f"one of {', '.join(f'`{one}`' for one in needed)}"
     return (
-        "it is another file's, and nothing here describes it: probe a function of "
+        "another file defines it, and this one does not describe it: probe a function of "
         f"{where}, which has it"
     )

@@ -173,7 +173,7 @@ def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typ
         raise _refused(
             checker,
             span,
-            f"what `{function.compiler.producer or 'its compiler'}` does is not known",
+            f"the convention of `{function.compiler.producer or 'its compiler'}` is not known",
         )
     size = checker.size(result)
     first = _register(checker, rules["scalar"])

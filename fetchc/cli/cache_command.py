@@ -30,7 +30,7 @@ def run(options: Options, output: Output) -> int:
         return 2
     if os.path.lexists(folder) and not own_folder(folder):
         # Neither used nor touched.
-        what = "not used: it is no folder of this user's own that only they can write to"
+        what = "not used: it is not a folder that this user owns and only they can write to"
         raise DebugInfoError("FC0901", folder, what)
     try:
         kept = entries(folder) if os.path.lexists(folder) else []

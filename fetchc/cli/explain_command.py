@@ -104,5 +104,5 @@ def _print(output: Output, fetch_steps: ExplainedFetch) -> None:
         cells = [f"{cell:<{width}}" for cell, width in zip(row, widths, strict=False)]
         output.line("  ".join(["", *cells, row[3]]).rstrip())
     if fetch_steps.unknown is not None:
-        output.line(f"  what is known ends here: {fetch_steps.unknown}")
+        output.line(f"  the rest is not known: {fetch_steps.unknown}")
     output.line(f"  the event holds {fetch_steps.result}")

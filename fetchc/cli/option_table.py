@@ -213,7 +213,7 @@ OPTIONS = {
     "event": Option("event", ("--event",), "EVENT", "its name; default: the function's"),
     "enable": Option("enable", ("--enable",), None, "switch it on"),
     "all": Option("all", ("--all",), None, "everything that was added"),
-    "stale": Option("stale", ("--stale",), None, "what killed sessions left behind"),
+    "stale": Option("stale", ("--stale",), None, "definitions that killed sessions left"),
     "cc": Option(
         "compilers", ("--cc",), "CC", "a C compiler, or a C++ one (its name has ++)", many=True
     ),

@@ -89,7 +89,7 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
     if len(found) > MOST:
         raise reject(
             "FC0755",
-            f"{len(found)} functions match, of which {MOST} can be traced at once",
+            f"{len(found)} functions match, and one session can trace {MOST}",
             help="narrow it: `-f 'main.*'`",
         )
     return [Name(text, by_glob) for text, by_glob in found.items()]

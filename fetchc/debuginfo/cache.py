@@ -143,7 +143,7 @@ class CachedFile:
         folder = self._folder
         if not own_folder(folder.path, folder.user):
             if os.path.lexists(folder.path):
-                what = "it is no folder of this user's own that only they can write to"
+                what = "it is not a folder that this user owns and only they can write to"
                 why = check_owner(folder.path, folder.user) or what
                 folder.notes.append(f"{folder.path} is not used: {why}")
             return
@@ -245,7 +245,9 @@ def ensure_folder(cache: CacheFolder, folder: str) -> bool:
         return False
     own = own_folder(folder, cache.user)
     if not own:
-        cache.notes.append(f"nothing is cached in {folder}: it is no folder of this user's own")
+        cache.notes.append(
+            f"nothing is cached in {folder}: this user does not own it, or it is not a folder"
+        )
     return own
 
 

@@ -52,7 +52,9 @@ def parse_lines(path: str, data: bytes) -> list[MapLine]:
         if parsed is not None:
             found.append(parsed)
         elif line.strip():
-            raise DebugInfoError("FC0904", path, f"line {at} is none of a perf map: {line[:60]!r}")
+            raise DebugInfoError(
+                "FC0904", path, f"line {at} is not a line of a perf map: {line[:60]!r}"
+            )
     return found
 
 

@@ -99,7 +99,9 @@ class NoEvidence:
 
     def frame_address(self, function: Function, address: Address) -> Place:
         """Absent: nothing says so."""
-        return Absent("no location", "nothing says where its frame is")
+        return Absent(
+            "no location", "without debug information, the address of the frame is not known"
+        )
 
     def frame_is_valid(self, function: Function, address: Address) -> bool:
         """True: no place counts from a frame."""

@@ -113,7 +113,7 @@ def _unsigned(span: Span) -> Diagnostic:
         "FC0608",
         "the kernel prints these bits unsigned: a negative number shows as a large one",
         Label(span, "a signed number in part of a word"),
-        notes=("the JSON form's `decode` tells a reader the width and the sign",),
+        notes=("in the JSON form, `decode` has the width and the sign",),
     )
 
 

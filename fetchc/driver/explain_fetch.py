@@ -289,7 +289,7 @@ class Walk:
             return in_frame
         if isinstance(load.base, Image):
             what = f"the file's address {load.base.offset + load.offset:#x}, by `@+`"
-            return Spot("", None, f"nothing is known of {what}")
+            return Spot("", None, f"the type is not known of {what}")
         return behind(self.checker, pointer, load.offset, size, bits)
 
     def _base(self, value: Value, store: Store | None) -> Spot:

@@ -256,7 +256,7 @@ def _other(leaf: Leaf, family: str) -> ReadBase:
         note = "it begins with `%`, `$`, `@`, `+`, `-` or a backslash"
         return _wrong("FC0101", f"`{text}` is not a fetch-arg", leaf.span, "not one", note)
     if family == "program":
-        what = f"`{text}` means nothing in a uprobe"
+        what = f"`{text}` has no meaning in a uprobe"
         note = "the kernel looks for names in its own types; `fetchc compile` does in a program's"
         return _wrong("FC0201", what, leaf.span, "for kernel probes", note)
     if first == "(":
@@ -291,7 +291,7 @@ def _other(leaf: Leaf, family: str) -> ReadBase:
     if dash is not None:
         span = Span(leaf.span.start + dash.start(), leaf.span.end)
         return _wrong("FC0101", "a `-` alone has no meaning", span, "`->` is meant?")
-    what = f"`{text}` means nothing in a kernel probe"
+    what = f"`{text}` has no meaning in a kernel probe"
     note = "an argument is written by its name, its members with `->` and `.`"
     return _wrong("FC0201", what, leaf.span, "not known", note)
 

@@ -132,7 +132,7 @@ def _event(program: Program, name: str) -> Function:
     if found is None:
         raise reject(
             "FC0202",
-            f"nothing describes the fields of the event `{group}:{event}` in `{program.path}`",
+            f"`{program.path}` does not describe the fields of the event `{group}:{event}`",
             notes=("the running kernel describes all its events to root, BTF most of them",),
             help="list them: `ls /sys/kernel/tracing/events`",
         )

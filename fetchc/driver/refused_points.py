@@ -142,7 +142,9 @@ def _behind(
         where = f"{behind:#x}" if function is None else f"+{behind - function.address:#x}"
         raise _refused(site, kernel, point, "", f"probe the instruction after it: `--at {where}`")
     if function is None or function.size is None:
-        raise _refused(site, kernel, point, "where the code around it begins and ends is not known")
+        raise _refused(
+            site, kernel, point, "the start and the end of the code around it are not known"
+        )
     end = Address(function.address + function.size)
     if behind >= end or unprobeable(program.code(behind, LONGEST), rules) is not None:
         raise _refused(site, kernel, point, "no instruction after it can be probed")

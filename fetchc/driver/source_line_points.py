@@ -53,7 +53,7 @@ def code_map(program: Program, span: Span | None) -> CodeMap:
         notes, help = program.debug_info_advice()
         raise reject(
             "FC0206",
-            f"nothing describes the source lines of `{program.path}`",
+            f"the debug information does not describe the source lines of `{program.path}`",
             span,
             "cannot be found",
             notes=notes,
@@ -100,7 +100,7 @@ def of_function(program: Program, function: Function, point: Point) -> Places:
     if found is None:
         raise reject(
             "FC0206",
-            f"nothing describes the source lines of `{function.name}`",
+            f"the debug information does not describe the source lines of `{function.name}`",
             point.span,
             "cannot be found",
         )
@@ -131,7 +131,7 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
             "FC0206",
             f"some calls of `{function.name}` leave before its prologue ends, by the line table",
             point.span,
-            f"at +{address - function.address:#x}, behind a branch",
+            f"at +{address - function.address:#x}, after a branch",
             help="probe the entry, where its parameters are: leave the `body` out",
         )
     if address <= function.address:
@@ -139,7 +139,7 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
             "FC0206",
             f"the line table does not say where the prologue of `{function.name}` ends",
             point.span,
-            "not told apart",
+            "end not known",
             help="probe the entry: leave the `body` out",
         )
     return address

@@ -198,7 +198,7 @@ def offsets(program: Program, text: str) -> tuple[Offset, ...]:
     """``TYPE.FIELD``, fields of fields and elements too; of a ``TYPE`` itself and all its members.
 
     Raises CompileError where a name is unknown (FC0204, FC0302), means several things that differ
-    (FC0208), or is behind a pointer (FC0301).
+    (FC0208), or is reached through a pointer (FC0301).
     """
     checker = _checker(program)
     name = _type_of(program, text)
@@ -247,7 +247,7 @@ def _type_of(program: Program, text: str) -> str:
 
 
 def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offset, ...]:
-    # As if an object were at address 0: what is behind a pointer has no offset in it.
+    # As if an object were at address 0: what is reached through a pointer has no offset in it.
     reached: Typed = Located(AtAddress(Address(0)), text[:start], type_id, Span(0, start))
     for name in text[start + 1 :].split("."):
         plain, bracket, _ = name.partition("[")
@@ -268,7 +268,7 @@ def _one(checker: Checker, type_id: TypeId, text: str, start: int) -> tuple[Offs
         if _offset(reached) is None:
             raise reject(
                 "FC0301",
-                f"`{name}` is behind a pointer",
+                f"`{name}` is reached through a pointer",
                 span,
                 "not in the same object",
                 notes=(f"`{before}` is a `{checker.spell(outer.type)}`",),

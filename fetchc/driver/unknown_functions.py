@@ -56,7 +56,7 @@ def several_called(program: Program, name: str, found: list[Function]) -> Compil
         return reject(
             "FC0203",
             f"several functions are called `{name}`",
-            notes=(f"nothing in `{program.path}` tells where each of them is",),
+            notes=(f"`{program.path}` does not have the address of each of them",),
             help="name a file that has symbols, too: `-x vmlinux`",
             reason="several functions",
         )

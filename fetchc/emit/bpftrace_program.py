@@ -261,7 +261,7 @@ class _Values:
         if isinstance(base, Image):
             if self.event.kind == "uretprobe":
                 raise self._cannot(
-                    "where the file is loaded is not known when a function returns",
+                    "the load address of the file is not known when a function returns",
                     "probe the entry, or use `--format probe`",
                 )
             # `@+OFF` counts from the probed instruction less its offset in the file.
@@ -327,7 +327,7 @@ def write(events: Sequence[Event]) -> Written:
     head = [
         f"#!/usr/bin/env -S BPFTRACE_STRLEN={texts} bpftrace{option}",
         f"// Texts end after {texts - 1} bytes, with BPFTRACE_STRLEN as above.",
-        "// What cannot be read, or is not in RAM now, is 0 or empty; the option -kk tells of it.",
+        "// A value that cannot be read, or is not in RAM now, is 0 or empty; -kk reports it.",
     ]
     return Written("\n\n".join(["\n".join(head), *blocks]), tuple(dict.fromkeys(warnings)))
 

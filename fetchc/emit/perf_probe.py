@@ -118,7 +118,7 @@ def _parts(item: Item, word_bytes: int) -> Iterator[tuple[str, Fetch, Decode]]:
     fetch, decode = item.fetch, item.decode
     store = fetch.store
     if isinstance(store, Char) or (isinstance(store, Array) and isinstance(store.element, Char)):
-        raise _cannot(item, "perf loses its place in the event behind a `char`", "`:u8`, `:x8[N]`")
+        raise _cannot(item, "perf misreads the rest of the event after a `char`", "`:u8`, `:x8[N]`")
     if not isinstance(store, Array):
         yield "", fetch, decode
         return

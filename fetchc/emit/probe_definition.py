@@ -273,7 +273,7 @@ def _reference(kernel: Kernel) -> list[Diagnostic]:
     if kernel.has("semaphore"):
         return []
     note = f"Linux {kernel.first('semaphore')} was the first to raise such counters"
-    what = f"Linux {kernel.name} does not tell the program that its probe is traced"
+    what = f"Linux {kernel.name} does not increment the semaphore of the probe"
     return [Diagnostic("FC0506", what, notes=(note, "without it the program skips the probe"))]
 
 

@@ -75,7 +75,7 @@ def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
         Diagnostic(
             "FC0628",
             f"calls of functions with the code of `{function.name}` may hit the probe, too",
-            notes=("rustc merges functions with the same code and leaves no trace of which",),
+            notes=("rustc merges functions with the same code and leaves no trace of the others",),
             help="distinguish them by their callers: `fetchc trace --stack`",
         ),
     )

@@ -167,8 +167,8 @@ def refuse_length(checker: Checker, node: Typed) -> CompileError:
         "FC0311",
         f"the length of `{checker.spell(node.type)}` is not known here",
         node.span,
-        "how many characters are its own is not known",
-        notes=("a string in it may have no NUL, and go on behind it",),
+        "the number of its characters is not known",
+        notes=("a string in it may have no NUL, and continue after it",),
         help=f"cast it to read up to a NUL: `(char *){called}`, or name a length: `{called}[0:4]`",
     )
 

@@ -203,7 +203,7 @@ def where(site: Site, node: Typed) -> Where:
                     "the compiler keeps this structure as one number, not in memory",
                     node.span,
                     "not in memory",
-                    notes=("where its members are in that number is not known on this machine",),
+                    notes=("the bits of each member in that number are not known on this machine",),
                     reason="computed",
                 )
             return inside(whole, offset)

@@ -193,7 +193,7 @@ def part_of_computed(node: Computed | Conditional | Dispatched) -> CompileError:
     resolved = isinstance(node, Computed)
     return reject(
         "FC0312",
-        "which object it is, is known only at run time"
+        "the object is only known at run time"
         if not resolved
         else "the number is not stored anywhere",
         node.span,
@@ -234,7 +234,7 @@ def outside(span: Span) -> CompileError:
         "this is outside of the constant that the compiler keeps instead of the object",
         span,
         "not a part of it",
-        notes=("the object is not in memory, so nothing is before it or behind it",),
+        notes=("the object is not in memory, so it has no bytes before or after it",),
     )
 
 

@@ -67,7 +67,7 @@ def read_fetch(text: str, start: int = 0) -> FetchText:
     """The tree of a fetch-arg without blanks; places count from ``start``.
 
     Raises CompileError: FC0104 for nothing, FC0102 for more than a line can hold, FC0101
-    for a blank and for a bracket that closes nothing.
+    for a blank and for a bracket that has no opening bracket.
     """
     if not text:
         raise reject("FC0104", "the fetch-arg is empty", Span(start, start), "nothing here")
@@ -88,7 +88,9 @@ def read_fetch(text: str, start: int = 0) -> FetchText:
         at = problem.token.span.start + start
         what = problem.token.text[:1]
         span = Span(at, at + 1)
-        message = f"`{what}` closes nothing" if what == ")" else f"`{what}` is not valid here"
+        message = (
+            f"`{what}` has no opening bracket" if what == ")" else f"`{what}` is not valid here"
+        )
         label = "nothing is open here" if what == ")" else "not expected here"
         raise reject("FC0101", message, span, label) from None
     return tree

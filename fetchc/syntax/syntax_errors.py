@@ -432,7 +432,9 @@ def _brackets(text: str, stop: int, at_end: bool, token: str) -> CompileError | 
     if token in _PAIRS:
         span = Span(stop, stop + 1)
         if not opened:
-            return reject("FC0101", f"`{token}` closes nothing", span, "nothing is open here")
+            return reject(
+                "FC0101", f"`{token}` has no opening bracket", span, "nothing is open here"
+            )
         if text[opened[-1]] != _PAIRS[token]:
             opener = Span(opened[-1], opened[-1] + 1)
             message = f"`{token}` cannot close `{text[opened[-1]]}`"

@@ -210,7 +210,7 @@ def _outside(text: str, start: int, end: int) -> list[re.Match[str]]:
     for token in _TOKEN.finditer(text, start, end):
         depth -= token[1] == ")"
         if depth < 0:
-            raise _wrong(text, Span(*token.span()), "this bracket closes nothing")
+            raise _wrong(text, Span(*token.span()), "this bracket has no opening bracket")
         if token[1] is not None and depth == 0:
             found.append(token)
         if token[1] == "(":

@@ -294,7 +294,9 @@ class Session:
         for sample in samples:
             decoder = self._decoders.get(sample.event)
             if decoder is None:
-                raise unreadable(f"one is of event {sample.event}, which is none of this session")
+                raise unreadable(
+                    f"one is of event {sample.event}, which is not an event of this session"
+                )
             events.append(decoder.event(sample))
         return events
 

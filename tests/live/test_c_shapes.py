@@ -240,7 +240,7 @@ def test_a_structure_that_callers_leave_out_is_refused_at_lines_too(
         at.compile("b.two")
     (said,) = caught.value.diagnostics
     assert said.code == "FC0401"
-    assert "nothing shows that the function uses it" in said.message
+    assert "the code does not show that the function uses it" in said.message
 
 
 HALF = """

@@ -91,7 +91,7 @@ def test_methods_of_one_symbol_are_not_taken_for_each_other(
     from fetchc.cli import main
 
     assert main(["compile", "value", "-x", str(program), "-f", "Server.Same(int)"]) == 3
-    assert "Mono's symbols do not tell it from another method" in capfd.readouterr().err
+    assert "Mono's symbols do not distinguish it from another method" in capfd.readouterr().err
 
 
 def test_the_compiled_file_itself_is_refused_by_its_debug_information(

@@ -366,7 +366,7 @@ class BtfTypes:
             if entry.kind not in TRANSPARENT:
                 return entry
             number = entry.value
-        raise DebugInfoError("FC0904", self.btf.path, "a type that stands for itself", ".BTF")
+        raise DebugInfoError("FC0904", self.btf.path, "a type refers to itself", ".BTF")
 
     def size(self, number: int) -> int | None:
         """Bytes of a value of that type; None where it has no size."""

@@ -151,9 +151,7 @@ def _place(program: BtfProgram, made: TypeId, name: str, is_array: bool) -> Plac
         return Named("event_field", f"${name}")  # all of it, as one number
     if size > program.word_bytes:
         return Indirect(Named("event_array", f"${name}"), ByteOffset(0))
-    return Absent(
-        "in pieces", "it is an array, of which an event probe has the first element alone"
-    )
+    return Absent("in pieces", "it is an array, and an event probe can read only its first element")
 
 
 def _is_character(program: BtfProgram, made: TypeId) -> bool:

@@ -183,7 +183,7 @@ class BtfProgram(WithoutDwarf):
         if variable.kind == "global":
             why = "each processor has its own copy, at an offset that a fetch-arg cannot add"
             return Absent("thread-local", why)
-        return Absent("no location", "the kernel's BTF says nothing of places")
+        return Absent("no location", "BTF has no locations of variables")
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; typedefs and qualifiers are types of their own."""
@@ -352,7 +352,7 @@ def open_running(name: str, root: str = RUNNING, environment: Environment = DEFA
     _, colon, module = name.partition(":")
     if colon and not module:
         help = f"name one, `kernel:MODULE` (those there are: `ls {root}`), or leave the colon out"
-        raise DebugInfoError("FC0901", name, "no module is named behind the colon", help=help)
+        raise DebugInfoError("FC0901", name, "no module name after the colon", help=help)
     data = _mapped(f"{root}/vmlinux") or _read(name, f"{root}/vmlinux")
     base = running_btf(name, data, environment.cache) if root == RUNNING else Btf(name, data)
     btf = base

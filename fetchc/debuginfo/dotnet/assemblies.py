@@ -453,7 +453,7 @@ def version_of(core: Assembly) -> tuple[str, tuple[int, int]]:
     native = core.native
     found = OLD_FORMATS.get(native.version) if isinstance(native, ReadyToRun) else None
     if found is None:
-        what = "the core library does not tell which version of .NET it is of"
+        what = "the core library does not say which version of .NET it belongs to"
         raise NotSupported("FC0905", core.path, what)
     return "coreclr", found
 

@@ -288,7 +288,7 @@ def number_type(name: str) -> Type:
     if name == "void":
         return VoidType()
     if name == "typedref":
-        return UnknownType(name, ByteSize(16), "what it refers to is known to the runtime only")
+        return UnknownType(name, ByteSize(16), "only the runtime knows the type that it refers to")
     size = ByteSize(NUMBERS[name])
     if name == "bool":
         return BoolType(name, size)

@@ -290,7 +290,7 @@ class DotnetProgram(Placed):
 
     def image_offset(self, address: Address, probe: Address) -> int:
         """Never: nothing is at a fixed address."""
-        raise DebugInfoError("FC0905", self.path, "nothing of .NET is at a fixed address")
+        raise DebugInfoError("FC0905", self.path, "a .NET program has no fixed addresses")
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code at a relative address, none outside of all sections."""

@@ -461,8 +461,8 @@ CURES = {
 REASONS = {
     "IL": "it has intermediate language only: the runtime compiles it to memory that no probe "
     "can be set on",
-    "fragile": "its code is of the fragile format of .NET Core 2, which tells nobody but one build "
-    "of the runtime where methods are, and there is no map of it",
+    "fragile": "its code has the fragile format of .NET Core 2: only one build of the runtime "
+    "knows where its methods are, and the format is not documented",
     "unknown": "its native code is of an unknown format",
 }
 
@@ -519,7 +519,7 @@ def why_no_code(assembly: Assembly, row: int) -> str:
     ):
         return "it is generic, and no instantiation of it is in this image"
     if isinstance(assembly.native, MonoCode) and assembly.native.is_ambiguous(row):
-        return "Mono's symbols do not tell it from another method"
+        return "Mono's symbols do not distinguish it from another method"
     if how & OPTIMIZED:
         return "it is marked AggressiveOptimization, which leaves it to the runtime"
     return "the compiler left it to the runtime"

@@ -487,7 +487,7 @@ class Placed(WithoutDwarf):
         if variable.die & STATIC:
             return static_place(self._assembly, variable.die & ~STATIC)
         if self._debug is None or function is None:
-            what = "nothing says where it is after the method's first instruction"
+            what = "without a PDB, its location after the method's first instruction is not known"
             return Absent("no location", what)
         if address == function.address:
             return Absent(

@@ -174,7 +174,7 @@ def _oddity(types: TypeTable, die: Die, dimensions: list[Dimension]) -> str | No
         return "its elements are packed by bits"
     stride = die.unsigned(DW_AT_byte_stride)
     if die.has(DW_AT_byte_stride) and stride != types.size(types.target_die(die)):
-        return "its elements do not stand side by side"
+        return "its elements are not adjacent in memory"
     return None
 
 

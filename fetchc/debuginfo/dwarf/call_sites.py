@@ -178,9 +178,9 @@ def callers(
     """
     rules = row(elf, address, function.address)
     if code is None:
-        return _none("what a call of this machine looks like is not known")
+        return _none("the call instructions of this machine are not known")
     if rules is None or rules.signal_frame:
-        return _none("nothing says where its return address is")
+        return _none("the file does not say where the return address is")
     die = None if function.die is None else info.die(function.die)
     ranges = () if die is None else info.ranges(die)
     # A probe in what is split off as cold is in the function that jumps there.

@@ -375,7 +375,7 @@ def sibling(unit: Unit, declaration: Declaration, start: int, values_at: int) ->
     target = value(unit, getter, start, values_at)
     # Forwards only: a sibling that points back would walk for ever.
     if not isinstance(target, int) or not values_at < target <= len(unit.data):
-        raise unit.error(f"DW_AT_sibling points to {target!r}, not behind the entry", start)
+        raise unit.error(f"DW_AT_sibling points to {target!r}, not after the entry", start)
     return target
 
 

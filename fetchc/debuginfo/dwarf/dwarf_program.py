@@ -125,7 +125,7 @@ class DwarfProgram:
             return (), "build that part of the program with -g"
         notes, help = self._elf.finder.advice()
         if self._elf.section_address(MANAGED_CODE) is not None:
-            notes += ("its code is C# that NativeAOT compiled, of which no names are left",)
+            notes += ("its code is C# that NativeAOT compiled, and its names are not in the file",)
             help = "fetch registers at addresses (`%di --at 0x...`), or publish it with ReadyToRun"
         return notes, help
 

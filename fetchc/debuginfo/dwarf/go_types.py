@@ -81,7 +81,7 @@ def _typedef(types: TypeTable, die: Die) -> Type:
         if target.tag != DW_TAG_typedef:
             return types.type(TypeId(target.offset))
         if target.offset in seen:
-            raise malformed(die, "a type that stands for itself")
+            raise malformed(die, "a type refers to itself")
         seen.add(target.offset)
         current = target
 

@@ -378,7 +378,7 @@ def _is_static(has: dict[int, int]) -> bool:
 
 
 def _astray(unit: Unit, target: int, start: int) -> DebugInfoError:
-    return unit.error(f"DW_AT_sibling points to {target!r}, not behind the entry", start)
+    return unit.error(f"DW_AT_sibling points to {target!r}, not after the entry", start)
 
 
 def _behind(unit: Unit, declaration: Declaration, data: bytes, at: int) -> int:

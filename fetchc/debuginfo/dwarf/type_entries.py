@@ -225,7 +225,7 @@ class TypeTable:
             if following is None:
                 return
             if following.offset in seen:
-                raise malformed(die, "a type that stands for itself")
+                raise malformed(die, "a type refers to itself")
             seen.add(following.offset)
             yield following
             die = following

@@ -113,7 +113,7 @@ def module(functions: FunctionTable) -> Module:
             if refused.section != LABEL or "has no" not in refused.what:
                 raise
     raise DebugInfoError(
-        "FC0904", memory.elf.path, "nothing in the program refers to its table of functions", LABEL
+        "FC0904", memory.elf.path, "the program does not refer to its table of functions", LABEL
     )
 
 

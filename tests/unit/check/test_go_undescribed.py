@@ -40,7 +40,9 @@ def test_without_symbols_assembly_is_not_certain(tmp_path: Path) -> None:
     program = stripped("--strip-all", tmp_path)
     assert answer(program, "main.survey") == "%ax:u64"
     said = answer(program, "runtime.memmove")
-    assert said.startswith("FC0903 nothing says how `runtime.memmove` is called: it is written in")
+    assert said.startswith(
+        "FC0903 the calling convention of `runtime.memmove` is not known: it is written in"
+    )
 
 
 @pytest.mark.parametrize("option", ["--preserve-dates", "--strip-debug"])
@@ -49,7 +51,9 @@ def test_assembly_of_one_file_is_not_certain(option: str, tmp_path: Path) -> Non
     program = stripped(option, tmp_path)
     for name in ("memeqbody", "gcWriteBarrier"):
         said = answer(program, name)
-        assert said.startswith(f"FC0903 nothing says how `{name}` is called: it is written in")
+        assert said.startswith(
+            f"FC0903 the calling convention of `{name}` is not known: it is written in"
+        )
     assert answer(program, "main.later.func1") == "%ax:u64"
 
 
@@ -66,7 +70,7 @@ def test_one_of_two_compiled_functions_of_a_name_is_not_certain(tmp_path: Path) 
     for name in doubled:
         for one in known.functions_named(name):
             probe = program.probe(at=f"{one.address:#x}", kernel="6.1")
-            with pytest.raises(fetchc.CompileError, match="nothing says how"):
+            with pytest.raises(fetchc.CompileError, match="the calling convention of"):
                 probe.compile("$arg1")
 
 

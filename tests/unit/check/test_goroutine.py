@@ -28,7 +28,7 @@ def test_without_debug_information_the_run_time_describes_it(tmp_path: Path) -> 
     probe = program.probe("main.split", kernel="6.1")
     assert probe.compile("$goid").fetcharg == "+152(%r14):u64"
     said = refused(program, "runtime.memmove")
-    assert said.startswith("FC0903 nothing says how `runtime.memmove` is called")
+    assert said.startswith("FC0903 the calling convention of `runtime.memmove` is not known")
 
 
 def test_a_return_instruction_of_a_function_in_assembly_has_it() -> None:

@@ -26,7 +26,9 @@ def test_forms_of_a_line(line: str) -> None:
 @pytest.mark.parametrize("line", ["", "1000 20", "xyz 20 name", "1000 -1 name", "1" * 17 + " 1 a"])
 def test_what_is_no_line(line: str) -> None:
     assert parse_line(line) is None
-    with pytest.raises(DebugInfoError, match=r"FC0904|line 2 is none of a perf map") as refused:
+    with pytest.raises(
+        DebugInfoError, match=r"FC0904|line 2 is not a line of a perf map"
+    ) as refused:
         parse_lines("x.map", f"1000 20 a\n{line or '-'}\n2000 20 b\n".encode())
     assert refused.value.code == "FC0904"
 

@@ -104,7 +104,7 @@ def test_a_circle_of_typedefs_as_the_type_of_a_member(tmp_path: Path) -> None:
         ),
     ]
     bad = program(tmp_path, circle)
-    with pytest.raises(DebugInfoError, match="a type that stands for itself"):
+    with pytest.raises(DebugInfoError, match="a type refers to itself"):
         typed(bad, "struct s")
 
 

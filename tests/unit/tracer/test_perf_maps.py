@@ -124,7 +124,7 @@ def test_a_map_that_is_broken_is_told(process: Process, tmp_path: Path) -> None:
     with (tmp_path / f"perf-{process.pid}.map").open("w") as own:
         own.write("nonsense\n")
         own.flush()
-        with pytest.raises(DebugInfoError, match=r"line 1 is none of a perf map: 'nonsense'"):
+        with pytest.raises(DebugInfoError, match=r"line 1 is not a line of a perf map: 'nonsense'"):
             merge(process, str(tmp_path))
 
 

@@ -146,7 +146,7 @@ def test_cycles_and_strange_kinds_are_told() -> None:
     w.type(3, "", 0, 2, 1, 4)  # an array of itself
     w.struct("s", 8, ("t", 1, 0), ("a", 2, 0))
     p = program(w)
-    with pytest.raises(DebugInfoError, match="stands for itself"):
+    with pytest.raises(DebugInfoError, match="refers to itself"):
         p.type(TypeId(3))
     with pytest.raises(DebugInfoError, match="array of itself"):
         p.type(TypeId(2))
