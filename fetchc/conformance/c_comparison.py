@@ -112,9 +112,9 @@ def signatures(
     return family, probes
 
 
-def _parameter(each: Variable, held: bool) -> Root:
+def _parameter(each: Variable, in_registers: bool) -> Root:
     reference = isinstance(resolved(each.type), Reference)
-    return Root(each.name, each.name, each.type, held and not reference)
+    return Root(each.name, each.name, each.type, in_registers and not reference)
 
 
 def _result(probe: Probe) -> Root:
@@ -123,7 +123,7 @@ def _result(probe: Probe) -> Root:
 
 
 # ------------------------------------------------------------------------------
-# Which refusals are right for an expression: what no fetch-arg reaches, and what nobody knows.
+# Which refusals are right for an expression: no fetch-arg reaches the value, or nobody knows it.
 
 _AWAY = frozenset(["FC0401", "FC0402", "FC0404", "FC0405", "FC0406"])
 
@@ -165,10 +165,10 @@ class Refusals:
             return allowed | _AWAY
         size = self._sizes.get((self._tag, expression.root.name), 0)
         # gcc counts unnamed bit fields when it classifies; debug information has none.
-        if expression.root.held and self._unnamed:
+        if expression.root.in_registers and self._unnamed:
             allowed |= {"FC0401", "FC0407"}
         # Source: System V ABI, x86-64, 3.2.3: what is longer than two words is in memory.
-        return allowed | expression.held if size <= 16 else allowed
+        return allowed | expression.register_refusals if size <= 16 else allowed
 
     def _unsaid(self, first: Diagnostic) -> bool:
         # What a compiler leaves out of its debug information.
@@ -181,8 +181,8 @@ class Refusals:
                 return False
 
 
-def _unnamed(made: CType) -> bool:
-    inner = resolved(made)
+def _unnamed(c_type: CType) -> bool:
+    inner = resolved(c_type)
     if not isinstance(inner, Struct):
         return isinstance(inner, Array) and _unnamed(inner.element)
     if any(_unnamed(base) for base in inner.bases):
@@ -388,11 +388,11 @@ def _smaller(failure: Failure) -> Iterator[Callable[[], None]]:
         yield _set(failure.probe, "result", None)
     yield from without(failure.family.globals)
     yield from without(failure.family.declared)
-    for made in _structs(failure.family):
-        yield from without(made.members)
-        yield from without(made.bases)
-        if made.attribute:
-            yield _set(made, "attribute", "")
+    for struct in _structs(failure.family):
+        yield from without(struct.members)
+        yield from without(struct.bases)
+        if struct.attribute:
+            yield _set(struct, "attribute", "")
     yield from without(failure.family.declared)
     yield from without(failure.family.roots)
 
@@ -406,14 +406,14 @@ def _set(holder: Probe | Struct, name: str, value: object) -> Callable[[], None]
 def _structs(family: Family) -> Iterator[Struct]:
     waiting: list[CType] = [it for it in family.declared if isinstance(it, Struct | Alias)]
     while waiting:
-        made = resolved(waiting.pop())
-        if isinstance(made, Struct):
-            yield made
-            waiting += [it.type for it in made.members if _written_there(it.type)]
+        struct = resolved(waiting.pop())
+        if isinstance(struct, Struct):
+            yield struct
+            waiting += [it.type for it in struct.members if _written_there(it.type)]
 
 
-def _written_there(made: CType) -> bool:
-    inner = resolved(made)
+def _written_there(c_type: CType) -> bool:
+    inner = resolved(c_type)
     return isinstance(inner, Struct) and not inner.tag
 
 

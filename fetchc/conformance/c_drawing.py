@@ -46,7 +46,7 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # C and C++ types as data, drawn at random: what a program declares, fills and walks.
 #
-# Nothing here knows where a compiler puts a member; only the compiler does.
+# Nothing here knows where a compiler puts a member. Only the compiler does.
 
 
 class Number(Record):
@@ -123,10 +123,10 @@ class Member(Record):
 
 
 class Struct:
-    """A structure, class or union; an empty tag stands for a type written where it is used.
+    """A structure, class or union; a type that is written where it is used has an empty tag.
 
-    Mutable, for it may be used before it is complete, and lose members when a failure is made
-    smaller.
+    Mutable: it may be used before it is complete, and loses members when a failure
+        gets smaller.
     """
 
     __match_args__ = ("kind", "tag", "members", "attribute", "bases")
@@ -148,11 +148,11 @@ class Struct:
 CType = Number | Enum | Void | Code | Pointer | Reference | Array | Qualified | Alias | Struct
 
 
-def resolved(made: CType) -> CType:
+def resolved(c_type: CType) -> CType:
     """The type without typedefs and qualifiers."""
-    while isinstance(made, Alias | Qualified):
-        made = made.target
-    return made
+    while isinstance(c_type, Alias | Qualified):
+        c_type = c_type.target
+    return c_type
 
 
 def short(tag: str) -> str:
@@ -160,27 +160,27 @@ def short(tag: str) -> str:
     return tag.rpartition("::")[2]
 
 
-def declare(made: CType, name: str) -> str:
+def declare(c_type: CType, name: str) -> str:
     """A declaration of ``name``; a type's name where that is empty."""
-    match made:
+    match c_type:
         case Number():
-            return f"{made.name} {name}".strip()
+            return f"{c_type.name} {name}".strip()
         case Enum():
-            return f"enum {made.tag} {name}".strip()
+            return f"enum {c_type.tag} {name}".strip()
         case Alias():
-            return f"{made.name} {name}".strip()
+            return f"{c_type.name} {name}".strip()
         case Void():
             return f"void {name}".strip()
         case Code():
             return f"int {name}(int, void *)"
         case Struct(tag=""):
-            return f"{body(made)} {name}".strip()
+            return f"{body(c_type)} {name}".strip()
         case Struct():
-            return f"{made.kind} {made.tag} {name}".strip()
+            return f"{c_type.kind} {c_type.tag} {name}".strip()
         case Array(element=element, count=count):
             return declare(element, f"{name}[{'' if count is None else count}]")
         case Pointer(target=target) | Reference(target=target):
-            starred = f"{'*' if isinstance(made, Pointer) else '&'}{name}"
+            starred = f"{'*' if isinstance(c_type, Pointer) else '&'}{name}"
             return declare(target, f"({starred})" if isinstance(target, Array | Code) else starred)
         case Qualified(qualifier=qualifier, target=Pointer() as target):
             return declare(target, f"{qualifier} {name}".strip())
@@ -188,23 +188,23 @@ def declare(made: CType, name: str) -> str:
             return f"{qualifier} {declare(target, name)}"
 
 
-def body(made: Struct) -> str:
+def body(struct: Struct) -> str:
     """The definition of a structure, class or union."""
-    lines = ["public:"] if made.kind == "class" else []
-    for member in made.members:
+    lines = ["public:"] if struct.kind == "class" else []
+    for member in struct.members:
         width = "" if member.width is None else f" : {member.width}"
         lines.append(f"{declare(member.type, member.name)}{width}{member.attribute};")
-    bases = ", ".join(f"public {base.tag}" for base in made.bases)
+    bases = ", ".join(f"public {base.tag}" for base in struct.bases)
     # Behind the keyword: the one place that C and C++ both know.
-    head = f"{made.kind}{made.attribute} {short(made.tag)}{f' : {bases}' if bases else ''}"
+    head = f"{struct.kind}{struct.attribute} {short(struct.tag)}{f' : {bases}' if bases else ''}"
     return f"{head} {{ {' '.join(lines)} }}"
 
 
-def members_of(made: Struct) -> Iterator[Member]:
+def members_of(struct: Struct) -> Iterator[Member]:
     """The members that have names, those of bases and anonymous members among them."""
-    for base in made.bases:
+    for base in struct.bases:
         yield from members_of(base)
-    for member in made.members:
+    for member in struct.members:
         inner = resolved(member.type)
         if member.name:
             yield member
@@ -212,17 +212,17 @@ def members_of(made: Struct) -> Iterator[Member]:
             yield from members_of(inner)
 
 
-def careful(made: CType, path: str = "") -> Iterator[tuple[str, CType]]:
+def careful(c_type: CType, path: str = "") -> Iterator[tuple[str, CType]]:
     """Paths of what may not hold any bytes: pointers and truth values."""
-    found = resolved(made)
-    match found:
+    resolved_type = resolved(c_type)
+    match resolved_type:
         case Pointer() | Number(kind="bool"):
-            yield path, found
+            yield path, resolved_type
         case Array(element=element, count=count):
             for index in range(3 if count is None else count):
                 yield from careful(element, f"{path}[{index}]")
         case Struct():
-            for member in members_of(found):
+            for member in members_of(resolved_type):
                 if member.width is None:
                     yield from careful(member.type, f"{path}.{member.name}")
         case _:
@@ -267,26 +267,26 @@ class Family:
         """The declarations."""
         lines = [f"namespace {self.space} {{"] if self.space else []
         lines += [f"{root.kind} {short(root.tag)};" for root in self.roots]
-        for made in self.declared:
-            match made:
+        for declaration in self.declared:
+            match declaration:
                 case Enum():
-                    lines.append(_enumeration(made))
+                    lines.append(_enumeration(declaration))
                 case Alias(name=name, target=target, attribute=attribute):
                     lines.append(f"typedef {declare(target, short(name))}{attribute};")
                 case Struct():
-                    lines.append(f"{body(made)};")
+                    lines.append(f"{body(declaration)};")
         begun = " = {}" if self.plus else ""
         for each in self.globals:
             lines.append(f"{each.storage} {declare(each.type, short(each.name))}{begun};".strip())
         return "\n".join([*lines, "}"] if self.space else lines)
 
 
-def _enumeration(made: Enum) -> str:
-    tag = short(made.tag)
-    listed = ", ".join(f"{tag}_{n} = {value}" for n, value in enumerate(made.values))
-    if made.fixed:
-        return f"enum class {tag} : {made.fixed} {{ {listed} }};"
-    return f"enum {tag} {{ {listed} }}{' __attribute__((packed))' if made.packed else ''};"
+def _enumeration(enum: Enum) -> str:
+    tag = short(enum.tag)
+    listed = ", ".join(f"{tag}_{n} = {value}" for n, value in enumerate(enum.values))
+    if enum.fixed:
+        return f"enum class {tag} : {enum.fixed} {{ {listed} }};"
+    return f"enum {tag} {{ {listed} }}{' __attribute__((packed))' if enum.packed else ''};"
 
 
 # ------------------------------------------------------------------------------
@@ -343,12 +343,12 @@ class TypeDrawing:
         size = INTEGERS.get(name, 1)
         if which < 0.32 and kind != "union":
             return Member("", Number(name, "integer", size), self._random.choice([0, 1, 3, 5]))
-        made: CType = arithmetic(name)
+        c_type: CType = arithmetic(name)
         if self._chance(0.2):
-            made = self._named(made)
+            c_type = self._named(c_type)
         if self._chance(0.1) and not self._plus:
-            made = Qualified("volatile", made)
-        return Member(self._name(), made, self._random.randint(1, 8 * size))
+            c_type = Qualified("volatile", c_type)
+        return Member(self._name(), c_type, self._random.randint(1, 8 * size))
 
     def _type(self, depth: int, wide: bool) -> CType:
         which = self._random.random()
@@ -391,9 +391,9 @@ class TypeDrawing:
         fixed = self._random.choice(_FIXED) if self._plus and self._chance(0.5) else ""
         if fixed:
             values = (0, 1, 100)
-        made = Enum(tag, values, not fixed and self._chance(0.4), fixed)
-        self._family.declared.append(made)
-        return made
+        enum = Enum(tag, values, not fixed and self._chance(0.4), fixed)
+        self._family.declared.append(enum)
+        return enum
 
     def _pointer(self) -> CType:
         which = self._random.random()
@@ -419,33 +419,33 @@ class TypeDrawing:
             target = _qualified(self._random.choice(qualifiers), target)
         return self._dressed(Pointer(target))
 
-    def _dressed(self, made: CType) -> CType:
+    def _dressed(self, c_type: CType) -> CType:
         # Behind typedefs and qualifiers, in chains.
         while self._chance(0.25):
-            if isinstance(made, Alias | Number | Enum | Pointer) and self._chance(0.4):
+            if isinstance(c_type, Alias | Number | Enum | Pointer) and self._chance(0.4):
                 # In C++ nothing that holds a volatile object can be copied.
                 qualifiers = ["const"] if self._plus else ["const", "volatile"]
-                made = _qualified(self._random.choice(qualifiers), made)
+                c_type = _qualified(self._random.choice(qualifiers), c_type)
             else:
-                made = self._named(made)
-        return made
+                c_type = self._named(c_type)
+        return c_type
 
-    def _named(self, made: CType) -> Alias:
+    def _named(self, c_type: CType) -> Alias:
         self._names += 1
         name = f"{self._prefix}A{self._family.number}_{self._names}"
-        under = isinstance(made, Number) and made.size > 2 and self._chance(0.4)
+        under = isinstance(c_type, Number) and c_type.size > 2 and self._chance(0.4)
         # Less than its own: reads move.
-        alias = Alias(name, made, " __attribute__((aligned(2)))" if under else "")
+        alias = Alias(name, c_type, " __attribute__((aligned(2)))" if under else "")
         self._family.declared.append(alias)
         return alias
 
 
-def _qualified(qualifier: str, made: CType) -> CType:
+def _qualified(qualifier: str, c_type: CType) -> CType:
     # One layer for all words, each of them once.
-    if not isinstance(made, Qualified):
-        return Qualified(qualifier, made)
-    words = dict.fromkeys([*qualifier.split(), *made.qualifier.split()])
-    return Qualified(" ".join(words), made.target)
+    if not isinstance(c_type, Qualified):
+        return Qualified(qualifier, c_type)
+    words = dict.fromkeys([*qualifier.split(), *c_type.qualifier.split()])
+    return Qualified(" ".join(words), c_type.target)
 
 
 def draw(random: Random, number: int, roots: int | None = None, plus: bool = False) -> Family:
@@ -507,14 +507,14 @@ class _Drawing(TypeDrawing):
         whole = [it for it in self._complete() if not it.flexible]
         return self._random.choice(whole) if whole else self._plain()
 
-    def _inherit(self, made: Struct) -> None:
+    def _inherit(self, struct: Struct) -> None:
         # From what has no base in common: a member there twice would have two meanings.
         met: set[str] = set()
         for base in self._complete():
             above = {it.tag for it in _ancestors(base)}
             usable = base.kind != "union" and not base.flexible and not met & above
-            if usable and len(made.bases) < 3 and self._chance(0.4):
-                made.bases.append(base)
+            if usable and len(struct.bases) < 3 and self._chance(0.4):
+                struct.bases.append(base)
                 met |= above
 
     def _argument(self, floating: float) -> CType:
@@ -535,18 +535,18 @@ class _Drawing(TypeDrawing):
 
     def _sized(self, room: int) -> Struct:
         # Members until about ``room`` bytes are full; padding comes on top of it.
-        made = Struct("struct", f"{self._prefix}V{self._family.number}_{len(self._complete())}")
+        struct = Struct("struct", f"{self._prefix}V{self._family.number}_{len(self._complete())}")
         if self._chance(0.2):
             choices = ["packed", "aligned(16)", "aligned(32)"]
-            made.attribute = f" __attribute__(({self._random.choice(choices)}))"
+            struct.attribute = f" __attribute__(({self._random.choice(choices)}))"
         alike = self._random.choice(["float", "double", "int"]) if self._chance(0.3) else ""
         inner = [it for it in self._complete() if _about(it) <= room]
-        while room > 0 or not made.members:
+        while room > 0 or not struct.members:
             member = self._of_at_most(max(room, 1), alike, inner)
             room -= _about(member.type) if member.width is None else 1
-            made.members.append(member)
-        self._family.declared.append(made)
-        return made
+            struct.members.append(member)
+        self._family.declared.append(struct)
+        return struct
 
     def _of_at_most(self, room: int, alike: str, inner: list[Struct]) -> Member:
         which = self._random.random()
@@ -561,46 +561,46 @@ class _Drawing(TypeDrawing):
             return Member(self._name(), self._random.choice(fits))
         name = self._random.choice([it for it, size in sizes.items() if size <= room])
         size = sizes[name]
-        made: CType = arithmetic(name)
+        c_type: CType = arithmetic(name)
         if room >= 2 * size and self._chance(0.25):
-            made = Array(made, self._random.randint(1, min(5, room // size)))
-        return Member(self._name(), made)
+            c_type = Array(c_type, self._random.randint(1, min(5, room // size)))
+        return Member(self._name(), c_type)
 
-    def _small(self, made: Struct, depth: int) -> None:
+    def _small(self, struct: Struct, depth: int) -> None:
         # As small as what is passed in registers, with several members in each of them.
         for _ in range(self._random.randint(2, 4)):
             which = self._random.random()
             if which < (0.65 if depth else 0.2):
                 name = self._random.choice(["int", "unsigned", "short", "unsigned char"])
                 width = self._random.randint(1, 8)
-                made.members.append(Member(self._name(), arithmetic(name), width))
+                struct.members.append(Member(self._name(), arithmetic(name), width))
             elif which < 0.55 and depth < 1:
                 inner = Struct("struct", "")
                 self._small(inner, depth + 1)
-                made.members.append(Member(self._name(), inner))
+                struct.members.append(Member(self._name(), inner))
             elif which < 0.7:
-                made.members.append(Member(self._name(), self._pointer()))
+                struct.members.append(Member(self._name(), self._pointer()))
             else:
                 names = ["char", "signed char", "short", "unsigned short", "int", "unsigned"]
                 name = self._random.choice(names)
                 base = arithmetic(name)
                 number: CType = Array(base, 2) if self._chance(0.2) else base
-                made.members.append(Member(self._name(), number))
+                struct.members.append(Member(self._name(), number))
 
-    def _fill(self, made: Struct, depth: int) -> None:
+    def _fill(self, struct: Struct, depth: int) -> None:
         attributes = ["packed", "aligned(16)", "packed, aligned(4)", "aligned(32)"]
         if self._chance(0.3):
-            made.attribute = f" __attribute__(({self._random.choice(attributes)}))"
+            struct.attribute = f" __attribute__(({self._random.choice(attributes)}))"
         guarded = False  # a union has one member at most that may not hold any bytes
         for _ in range(self._random.choice([1, 2, 3, 3, 4, 5, 6, 7])):
-            free = made.kind == "union" and guarded
-            member = self._member(depth, free, made.kind)
+            free = struct.kind == "union" and guarded
+            member = self._member(depth, free, struct.kind)
             guarded = guarded or next(careful(member.type), None) is not None
-            made.members.append(member)
-        if "packed" in made.attribute:
-            _narrow(made)
-        if not any(member.name for member in made.members):
-            made.members.append(Member(self._name(), self._plain()))
+            struct.members.append(member)
+        if "packed" in struct.attribute:
+            _narrow(struct)
+        if not any(member.name for member in struct.members):
+            struct.members.append(Member(self._name(), self._plain()))
 
     def _member(self, depth: int, free: bool, kind: str) -> Member:
         which = self._random.random()
@@ -612,31 +612,31 @@ class _Drawing(TypeDrawing):
             if free and next(careful(inner), None):
                 return Member(self._name(), self._plain())
             return Member("" if self._chance(0.6) else self._name(), inner)
-        made = self._plain() if free else self._type(depth, True)
+        c_type = self._plain() if free else self._type(depth, True)
         attribute = ""
         if self._chance(0.1):
             attribute = f" __attribute__(({self._random.choice(['packed', 'aligned(8)'])}))"
-        return Member(self._name(), made, None, attribute)
+        return Member(self._name(), c_type, None, attribute)
 
 
-def _narrow(made: Struct) -> None:
+def _narrow(struct: Struct) -> None:
     # clang 14 leaves out where a packed bit field begins that is as wide as its type. That shows
     # where it overlaps another one, and does not where only an unnamed one is before it.
-    if all(it.name or it.width is None for it in made.members):
+    if all(it.name or it.width is None for it in struct.members):
         return
-    for index, member in enumerate(made.members):
+    for index, member in enumerate(struct.members):
         inner = resolved(member.type)
         if isinstance(inner, Number) and member.width == 8 * inner.size and inner.size > 1:
-            made.members[index] = Member(member.name, member.type, member.width - 1)
+            struct.members[index] = Member(member.name, member.type, member.width - 1)
 
 
-def _ancestors(made: Struct) -> list[Struct]:
-    return [made, *(above for base in made.bases for above in _ancestors(base))]
+def _ancestors(struct: Struct) -> list[Struct]:
+    return [struct, *(above for base in struct.bases for above in _ancestors(base))]
 
 
-def _about(made: CType) -> int:
+def _about(c_type: CType) -> int:
     # Bytes without padding.
-    match resolved(made):
+    match resolved(c_type):
         case Number(size=size):
             return size
         case Array(element=element, count=count):

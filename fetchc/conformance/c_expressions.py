@@ -41,19 +41,19 @@ _UNSIGNED = {1: "unsigned char", 2: "unsigned short", 4: "unsigned", 8: "unsigne
 
 
 class Root(Record):
-    """A name visible at the probe, and in C; ``held`` where it may be in registers."""
+    """A name visible at the probe, and in C; ``in_registers`` where it may be in registers."""
 
     name: str
     c: str
     type: CType
-    held: bool = False
+    in_registers: bool = False
 
 
 class Expression(Record):
     """One question: ``text`` for fetchc, ``items`` for C, each with what prints it.
 
-    ``kind`` is the decode's; ``refusals`` are the codes that would be right, too, ``held``
-    those that are so where the root is in registers.
+    ``kind`` is the decode's; ``refusals`` are the codes that would be right, too,
+    ``register_refusals`` those that are right where the root is in registers.
     """
 
     root: Root
@@ -61,7 +61,7 @@ class Expression(Record):
     kind: str
     items: tuple[str, ...]
     refusals: frozenset[str] = _FREE
-    held: frozenset[str] = _FREE
+    register_refusals: frozenset[str] = _FREE
     counted: bool = False
     members: tuple[str, ...] = ()
 
@@ -77,14 +77,14 @@ class Node(Record):
     steps: int = 0
     inside: bool = True  # still within the object of the root, which may be in registers
 
-    def to(self, text: str, c: str, made: CType, **other: bool | int) -> Node:
+    def to(self, text: str, c: str, c_type: CType, **other: bool | int) -> Node:
         """The place of another type that ``text`` and ``c`` name, one step on."""
         values = {"cast": self.cast, "inside": self.inside, "bits": False} | other
-        return Node(text, c, made, steps=self.steps + 1, **values)  # type: ignore[arg-type]
+        return Node(text, c, c_type, steps=self.steps + 1, **values)  # type: ignore[arg-type]
 
-    def same(self, pattern: str, made: CType, **other: bool | int) -> Node:
+    def same(self, pattern: str, c_type: CType, **other: bool | int) -> Node:
         """One step on, by a pattern that both languages read alike."""
-        return self.to(pattern.format(self.text), pattern.format(self.c), made, **other)
+        return self.to(pattern.format(self.text), pattern.format(self.c), c_type, **other)
 
 
 class Questions:
@@ -95,7 +95,7 @@ class Questions:
         self.root = root
         self.roots = roots
         self.refusals: set[str] = set()
-        self.held: set[str] = set()
+        self.register_refusals: set[str] = set()
 
     def chance(self, of: float) -> bool:
         """True that often."""
@@ -103,26 +103,26 @@ class Questions:
 
     def expression(self, node: Node, kind: str, *items: str, **other: object) -> Expression:
         """The question, with the refusals that would be right for it."""
-        if self.root.held and node.inside:
+        if self.root.in_registers and node.inside:
             # Source: System V ABI, x86-64, 3.2.3: a number that has an address of its own lies
             # within one register, and numbers but floating-point ones in a general register.
             if kind in ("float", "refused", "members"):
-                self.held.add("FC0402")
+                self.register_refusals.add("FC0402")
             if kind in ("text", "members", "refused") or other.get("counted") or node.bits:
-                self.held |= {"FC0402", "FC0404"}
+                self.register_refusals |= {"FC0402", "FC0404"}
             if kind == "members":
-                self.held.add("FC0312")
+                self.register_refusals.add("FC0312")
         if node.bits:
             self.refusals.add("FC0513")
         text = other.pop("text", node.text)
-        codes = frozenset(self.refusals), frozenset(self.held)
+        codes = frozenset(self.refusals), frozenset(self.register_refusals)
         return Expression(self.root, text, kind, items, *codes, **other)  # type: ignore[arg-type]
 
     def addressed(self, node: Node) -> None:
         """Note that the address of the node is taken."""
         # What is in a register has none, wherever the walk goes on from it.
-        if self.root.held and node.inside:
-            self.held.add("FC0405")
+        if self.root.in_registers and node.inside:
+            self.register_refusals.add("FC0405")
 
     def start(self) -> Node:
         """The root itself."""
@@ -130,21 +130,21 @@ class Questions:
 
     def number(self, node: Node) -> Expression:
         """What holds no members: as it is, with another format, or cast."""
-        made = resolved(node.type)
-        if isinstance(made, Number) and made.wide:
+        inner = resolved(node.type)
+        if isinstance(inner, Number) and inner.wide:
             self.refusals.add("FC0312")
             return self.expression(node, "refused")
-        if isinstance(made, Enum) and len(node.text) % 7 == 0:
+        if isinstance(inner, Enum) and len(node.text) % 7 == 0:
             # One of its enumerators, whatever the value is: a scoped one within its enumeration.
-            space, _, tag = made.tag.rpartition("::")
-            scope = made.tag if made.fixed else space
-            last = f"{tag}_{len(made.values) - 1}"
+            space, _, tag = inner.tag.rpartition("::")
+            scope = inner.tag if inner.fixed else space
+            last = f"{tag}_{len(inner.values) - 1}"
             text = f"{scope}::{last}" if scope else last
             return Expression(self.root, text, "enum", (f"NUMBER({text})",))
-        kind = made.kind if isinstance(made, Number) else "enum"
+        kind = inner.kind if isinstance(inner, Number) else "enum"
         if kind == "float":
             return self.expression(node, kind, f"BYTES({node.c})")
-        size = made.size if isinstance(made, Number) else 0
+        size = inner.size if isinstance(inner, Number) else 0
         if self.chance(0.1) and size and kind != "bool" and not node.bits:
             return self.recast(node, size)
         if self.chance(0.1) and kind == "integer":
@@ -191,19 +191,19 @@ def any_bytes(member: Member) -> bool:
     return member.width is not None or next(careful(member.type), None) is None
 
 
-def is_text(made: CType) -> bool:
+def is_text(c_type: CType) -> bool:
     """Whether an array of it or a pointer to it is read as text."""
-    return isinstance(made, Number) and made.name == "char"
+    return isinstance(c_type, Number) and c_type.name == "char"
 
 
-def is_wide(made: CType) -> bool:
+def is_wide(c_type: CType) -> bool:
     """Whether it is a number wider than any fetch."""
-    return isinstance(made, Number) and made.wide
+    return isinstance(c_type, Number) and c_type.wide
 
 
-def kind_of(made: CType) -> str:
+def kind_of(c_type: CType) -> str:
     """What ``decode`` calls a value of the type."""
-    match made:
+    match c_type:
         case Number(kind=kind):
             return kind
         case Pointer(target=target):
@@ -213,11 +213,11 @@ def kind_of(made: CType) -> str:
             return "enum"
 
 
-def numbers_of(made: Struct) -> list[Member]:
+def numbers_of(struct: Struct) -> list[Member]:
     """The members that a fetch of the whole structure shows as whole numbers."""
     found = []
-    inherited = {it.name for base in made.bases for it in members_of(base)}
-    for member in members_of(made):
+    inherited = {it.name for base in struct.bases for it in members_of(base)}
+    for member in members_of(struct):
         if member.name in inherited:
             continue  # a base is a part of its own
         inner = resolved(member.type)
@@ -247,8 +247,8 @@ def leaves(random: Random, root: Root, most: int) -> list[Expression]:
 
 def _leaves(node: Node) -> Iterator[Node]:
     match resolved(node.type):
-        case Struct() as made:
-            for member in members_of(made):
+        case Struct() as struct:
+            for member in members_of(struct):
                 bits = member.width is not None
                 yield from _leaves(node.same(f"{{}}.{member.name}", member.type, bits=bits))
         case Array(element=element, count=count) if count:
@@ -269,8 +269,8 @@ class _Walk(Questions):
 
     def step(self, node: Node) -> Node | Expression:
         match resolved(node.type):
-            case Struct() as made:
-                return self.record(node, made)
+            case Struct() as struct:
+                return self.record(node, struct)
             case Array(element=element, count=count):
                 return self.array(node, element, count)
             case Pointer(target=target):
@@ -281,24 +281,24 @@ class _Walk(Questions):
                 return self.number(node)
 
     def leaf(self, node: Node) -> Expression:
-        made = resolved(node.type)
-        if not isinstance(made, Pointer):
+        inner = resolved(node.type)
+        if not isinstance(inner, Pointer):
             return self.number(node)
-        how = "TEXT({}, 4096)" if kind_of(made) == "text" else "ADDRESS({})"
-        return self.expression(node, kind_of(made), how.format(node.c))
+        how = "TEXT({}, 4096)" if kind_of(inner) == "text" else "ADDRESS({})"
+        return self.expression(node, kind_of(inner), how.format(node.c))
 
-    def record(self, node: Node, made: Struct) -> Node | Expression:
-        usable = [it for it in members_of(made) if not node.cast or any_bytes(it)]
+    def record(self, node: Node, struct: Struct) -> Node | Expression:
+        usable = [it for it in members_of(struct) if not node.cast or any_bytes(it)]
         if not usable or self.chance(0.04):
             return self.sizeof(node)
-        if self.chance(0.06) and node.steps and not node.cast and numbers_of(made):
-            names = numbers_of(made)
+        if self.chance(0.06) and node.steps and not node.cast and numbers_of(struct):
+            names = numbers_of(struct)
             items = [f"NUMBER({node.c}.{it.name})" for it in names]
-            found = tuple(it.name for it in names)
-            return self.expression(node, "members", *items, members=found)
+            shown = tuple(it.name for it in names)
+            return self.expression(node, "members", *items, members=shown)
         member = self.random.choice(usable)
-        if made.tag and member.width is None and self.chance(0.1):
-            return self.container(node, made, member)
+        if struct.tag and member.width is None and self.chance(0.1):
+            return self.container(node, struct, member)
         return node.same(f"{{}}.{member.name}", member.type, bits=member.width is not None)
 
     def sizeof(self, node: Node) -> Expression:
@@ -307,20 +307,22 @@ class _Walk(Questions):
         item = f"NUMBER(sizeof({node.c}))"
         return self.expression(inside, "integer", item, text=f"sizeof({node.text})")
 
-    def container(self, node: Node, made: Struct, member: Member) -> Node | Expression:
-        whole = f"{made.kind} {made.tag}"
-        if self.chance(0.5) or made.flexible is member:
+    def container(self, node: Node, struct: Struct, member: Member) -> Node | Expression:
+        whole = f"{struct.kind} {struct.tag}"
+        if self.chance(0.5) or struct.flexible is member:
             item = f"NUMBER(__builtin_offsetof({whole}, {member.name}))"
             text = f"offsetof({whole}, {member.name})"
-            return self.expression(node.to("", "", made, inside=False), "integer", item, text=text)
+            return self.expression(
+                node.to("", "", struct, inside=False), "integer", item, text=text
+            )
         self.addressed(node)
         text = f"container_of(&{node.text}.{member.name}, {whole}, {member.name})"
         moved = f"(char *)&{node.c}.{member.name} - __builtin_offsetof({whole}, {member.name})"
-        return node.to(f"(*{text})", f"(*({whole} *)({moved}))", made)
+        return node.to(f"(*{text})", f"(*({whole} *)({moved}))", struct)
 
     def array(self, node: Node, element: CType, count: int | None) -> Node | Expression:
         inner = resolved(element)
-        known = 3 if count is None else count
+        length = 3 if count is None else count
         single = isinstance(inner, Number | Enum | Pointer) and not is_wide(inner)
         if count is not None and self.chance(0.06):
             item = f"NUMBER(sizeof({node.c}) / sizeof({node.c}[0]))"
@@ -331,14 +333,14 @@ class _Walk(Questions):
                 return self.expression(node, "text", f"TEXT({node.c}, sizeof({node.c}))")
             return self.listed(node, node.text, inner, 0, count)
         if single and self.chance(0.2):
-            low = self.random.randint(0, known - 1)
-            high = self.random.randint(low + 1, known)
+            low = self.random.randint(0, length - 1)
+            high = self.random.randint(low + 1, length)
             return self.listed(node, f"{node.text}[{low}:{high}]", inner, low, high)
         if isinstance(inner, Array) and count is not None and self.chance(0.25):
             rows = self.rows(node, inner, count)
             if rows is not None:
                 return rows
-        index = self.random.randint(0, known - 1)
+        index = self.random.randint(0, length - 1)
         if self.chance(0.2):
             self.addressed(node)
             return node.same(f"(*({{}} + {index}))", element)

@@ -1,4 +1,4 @@
-"""The C or C++ program of some families: it fills objects, tells every value, calls the probes."""
+"""The C or C++ program of some families: it fills objects, prints every value, calls the probes."""
 
 from __future__ import annotations
 
@@ -147,8 +147,8 @@ STAGES = ("entry", "inner", "leave")  # where a probe is seen
 class Probe:
     """One function with its expressions at the entry, in its body, and where it returns.
 
-    ``probe_TAG`` takes the parameters and gives the result, ``give_TAG`` gives it again. Mutable,
-    for a failure is made smaller by taking parts out.
+    ``probe_TAG`` takes the parameters and gives the result, ``give_TAG`` gives it again. Mutable:
+    a failure gets smaller as parts are taken out.
     """
 
     def __init__(self, tag: str, parameters: list[Variable], result: CType | None) -> None:
@@ -159,7 +159,7 @@ class Probe:
 
     @property
     def expressions(self) -> list[Expression]:
-        """All of them, in the order that the program tells their values."""
+        """All of them, in the order in which the program prints their values."""
         return [each for stage in STAGES for each in self.asked[stage]]
 
     @property
@@ -173,44 +173,44 @@ class _Homes:
 
     def __init__(self, family: Family) -> None:
         self._family = family
-        self._known: dict[str, str] = {}
+        self._by_name: dict[str, str] = {}
         self.blocks: list[str] = []
         self.filled: list[str] = []
         self.pointers: list[str] = []
 
-    def of(self, made: CType) -> str:
+    def of(self, c_type: CType) -> str:
         """A pointer to the second of three objects of the type, as C has it."""
-        made = made if isinstance(made, Struct) else resolved(made)
-        name = declare(made, "")
-        if name in self._known:
-            return self._known[name]
-        block = f"home_{self._family.number}_{len(self._known)}"
-        pointer = declare(Pointer(made), "")
+        c_type = c_type if isinstance(c_type, Struct) else resolved(c_type)
+        name = declare(c_type, "")
+        if name in self._by_name:
+            return self._by_name[name]
+        block = f"home_{self._family.number}_{len(self._by_name)}"
+        pointer = declare(Pointer(c_type), "")
         at = f"(({pointer})all.{block} + 1)"
-        self._known[name] = at
-        flexible = made.flexible if isinstance(made, Struct) else None
+        self._by_name[name] = at
+        flexible = c_type.flexible if isinstance(c_type, Struct) else None
         room = f"3 * sizeof({name})"
         if flexible:
             room += f" + 4 * sizeof((({pointer})0)->{flexible.name}[0])"
         self.blocks.append(f"char {block}[{room}] __attribute__((aligned(64)));")
-        truth = int(isinstance(made, Number) and made.kind == "bool")
+        truth = int(isinstance(c_type, Number) and c_type.kind == "bool")
         self.filled.append(f" fill(all.{block}, sizeof all.{block}, {truth});")
         for index in (1,) if flexible else (0, 1, 2):
-            self.mend(made, f"(({pointer})all.{block})[{index}]")
+            self.mend(c_type, f"(({pointer})all.{block})[{index}]")
         return at
 
-    def mend(self, made: CType, path: str) -> None:
+    def mend(self, c_type: CType, path: str) -> None:
         """Give legal values to what may not hold any bytes."""
-        for rest, leaf in careful(made):
+        for rest, leaf in careful(c_type):
             if isinstance(leaf, Pointer):
                 value, into = f"(unsigned long){self.target(leaf.target)}", self.pointers
             else:
                 value, into = "seed >> 31", self.filled
             into.append(f" set(&{path}{rest}, {value}, sizeof {path}{rest});")
 
-    def target(self, made: CType) -> str:
+    def target(self, c_type: CType) -> str:
         """Where a pointer to the type leads."""
-        match resolved(made):
+        match resolved(c_type):
             case Void() if not self._family.roots:
                 return "texts"
             case Void():
@@ -222,14 +222,14 @@ class _Homes:
             case other:
                 return self.of(other)
 
-    def value(self, made: CType) -> str:
+    def value(self, c_type: CType) -> str:
         """An object of the type."""
-        inner = resolved(made)
+        inner = resolved(c_type)
         if isinstance(inner, Reference):
             return self.value(inner.target)
         if isinstance(inner, Number) and inner.name == "char":
             return "(*(texts + 1))"
-        return f"(*{self.of(made)})"
+        return f"(*{self.of(c_type)})"
 
 
 def c_source(families: list[tuple[Family, list[Probe]]]) -> str:
@@ -270,7 +270,7 @@ def c_source(families: list[tuple[Family, list[Probe]]]) -> str:
 def _functions(probe: Probe) -> list[str]:
     tag, names, result = probe.tag, [it.name for it in probe.parameters], probe.result
     locals_ = [f" {declare(it.type, f'l_{it.name}')} = {it.name};" for it in probe.parameters]
-    kept = [f'"m"({prefix}{name})' for name in names for prefix in ("", "l_")]
+    operands = [f'"m"({prefix}{name})' for name in names for prefix in ("", "l_")]
     spied = spy("spy_inner").replace("%", "%%")
     lines = [] if result is None else [f"{declare(Pointer(result), f'from_{tag}')};"]
     # An instruction that names each of them: what the code does not touch need not be passed.
@@ -279,7 +279,7 @@ def _functions(probe: Probe) -> list[str]:
         f"PLAIN __attribute__((noinline, noipa)) {_function(probe, 'probe')} {{",
         *locals_,
         f' __asm__ volatile(".globl mark_{tag}\\nmark_{tag}:\\n{spied}" ::: "memory", "cc");',
-        *[f' __asm__ volatile("{used}" :: {each} : "rax", "memory");' for each in kept],
+        *[f' __asm__ volatile("{used}" :: {each} : "rax", "memory");' for each in operands],
         "}" if result is None else f" return *from_{tag}; }}",
         f'__asm__(".text\\nenter_{tag}:\\n{spy("spy_entry")} jmp probe_{tag}\\n");',
         f"PLAIN char mark_{tag}[]; PLAIN {_function(probe, 'enter')};",
@@ -329,7 +329,7 @@ def _giving(tag: str, result: CType) -> list[str]:
 
 
 # ------------------------------------------------------------------------------
-# Building and running a drawn C or C++ program, and what it tells.
+# Building and running a drawn C or C++ program, and what it prints.
 #
 # It prints ``region ADDRESS HEX`` of memory, and for each function a line ``probe`` with its
 # address, ``size`` of what it takes and gives, ``stop`` with registers and stack, and ``value N

@@ -89,7 +89,7 @@ def call(
     """
     child: subprocess.Popen[str] | None = None
     try:
-        # A signal that unwinds in the midst of it would leave a child that nobody knows.
+        # A signal that unwinds in the midst of it would leave a child that nobody ends.
         with postponed():
             child = _started(command, folder, environment, built)
         output, errors = child.communicate(timeout=seconds)
@@ -203,7 +203,7 @@ def run_with_stops(
     """
     output = binary.with_suffix(".out")
     with ExitStack() as end:
-        # A signal that unwinds in the midst of it would leave a child that nobody knows.
+        # A signal that unwinds in the midst of it would leave a child that nobody ends.
         with output.open("wb") as stream, postponed():
             child = subprocess.Popen([sys.executable, "-c", _LAUNCHER, str(binary)], stdout=stream)
             end.callback(_end_stopped, child)

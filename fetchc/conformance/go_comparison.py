@@ -120,7 +120,7 @@ class _Asked:
         texts = []
         for part in argument.whole.parts:
             if part.companion and part.suffix.startswith("type"):
-                continue  # what an assertion is held against
+                continue  # the type that an assertion is compared with
             text, decode = self._changed(part.body, part.decode)
             texts.append(text)
             tree = part.fetch if text == part.body else None
@@ -141,7 +141,7 @@ class _Asked:
         first = refusal.diagnostics[0]
         said = f"{first.code}: {first.message}"
         allowed = LIMITS | ({"FC0312"} if expression.kind == "refused" else set())
-        if expression.held:
+        if expression.in_registers:
             allowed |= {"FC0402", "FC0404"}
         passed = expression.text.lstrip("(*&lencap").startswith("v")
         if expression.text.lstrip("(*&lencap").startswith("k"):
@@ -232,7 +232,7 @@ def _smaller(failure: GoFailure) -> Iterator[Callable[[], None]]:
         yield from without(failure.probe.results)
     # Whole structures first: what only they reach goes with their fields.
     probe = failure.probe
-    reached = failure.types.reached(made for _, made in probe.variables)
+    reached = failure.types.reached(go_type for _, go_type in probe.variables)
     named = [name for name in reached if name not in failure.types.given]
     for name in named:
         yield _emptied(failure.types, name)
@@ -255,13 +255,13 @@ def reproducer(failure: GoFailure, build: GoBuild, salt: int) -> Reproducer:
     """All that it takes to see the failure; the source without what fills and prints."""
     probe, types = failure.probe, failure.types
     lines = []
-    for name in types.reached(made for _, made in probe.variables):
+    for name in types.reached(go_type for _, go_type in probe.variables):
         if name not in types.given:
             fields = types.structs[name]
             listed = "; ".join(it.type if it.embedded else f"{it.name} {it.type}" for it in fields)
             lines.append(f"type {name} struct {{ {listed} }}")
     taken, results = (
-        ", ".join(f"{name} {made}" for name, made in listed)
+        ", ".join(f"{name} {go_type}" for name, go_type in listed)
         for listed in (probe.parameters, probe.results)
     )
     of = "[T any], T is that of the first parameter" if probe.generic else ""

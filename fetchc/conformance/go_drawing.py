@@ -29,7 +29,7 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # Go types as data: names and literals as Go writes them, with what is declared for them.
 #
-# A type is its text; :class:`GoTypes` knows what stands behind a declared name.
+# A type is its text; :class:`GoTypes` knows the type behind a declared name.
 
 NUMBERS = {
     **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -52,13 +52,13 @@ EMPTY = ("struct{}", "[0]int32", "[2]struct{}")  # no bytes
 # Instances of generic types, which Go has from 1.18 on: declaration, and the fields of each.
 GENERIC = {
     "Pair[T any] struct { gv T; gn *Pair[T]; gs []T; gb byte }": {
-        f"Pair[{made}]": [
-            ("gv", made),
-            ("gn", f"*Pair[{made}]"),
-            ("gs", f"[]{made}"),
+        f"Pair[{argument}]": [
+            ("gv", argument),
+            ("gn", f"*Pair[{argument}]"),
+            ("gs", f"[]{argument}"),
             ("gb", "byte"),
         ]
-        for made in ("int16", "string", "[]byte")
+        for argument in ("int16", "string", "[]byte")
     },
     "Both[K comparable, V any] struct { gk K; gm map[K]V; ga [2]V }": {
         "Both[string,int]": [("gk", "string"), ("gm", "map[string]int"), ("ga", "[2]int")],
@@ -77,13 +77,13 @@ class Field(Record):
 class GoExpression(Record):
     """One question, what prints its value, and what it is: number, float, text, words, refused.
 
-    ``held`` is for what may be in registers, ``stage`` where it is asked: entry or leave.
+    ``in_registers`` is for what may be in registers, ``stage`` where it is asked: entry or leave.
     """
 
     text: str
     prints: tuple[str, ...]
     kind: str
-    held: bool
+    in_registers: bool
     stage: str = "entry"
 
 
@@ -91,10 +91,10 @@ class GoProbe:
     """One function with its expressions; ``form`` is function, method, value method or closure.
 
     A generic one has the type of its first parameter as type argument, and returns it first.
-    Results have names, or are ``q0`` and so on for the telling only. A closure has captured
+    Results have names, or are ``q0`` and so on only where they are printed. A closure has captured
     variables, every second of them by its address.
 
-    Mutable, for a failure is made smaller by taking parts out.
+    Mutable: a failure gets smaller as parts are taken out.
     """
 
     def __init__(self, tag: str, form: str, parameters: list[tuple[str, str]]) -> None:
@@ -109,14 +109,14 @@ class GoProbe:
 
     @property
     def function(self) -> str:
-        """The name that fetchc knows it by; a generic one has one instance."""
-        known = {
+        """Its name for fetchc; a generic one has one instance."""
+        names = {
             "function": f"main.probe{self.tag}",
             "method": f"main.(*R{self.tag}).probe",
             "value method": f"main.R{self.tag}.probe",
             "closure": f"main.probe{self.tag}.func1",
         }
-        return known[self.form]
+        return names[self.form]
 
     @property
     def variables(self) -> list[tuple[str, str]]:
@@ -138,9 +138,9 @@ class GoTypes:
         for name, fields in given.items():
             self.structs[name] = [Field(*field) for field in fields]
 
-    def under(self, made: str) -> str:
+    def under(self, go_type: str) -> str:
         """The type behind a name that is not a number's and no structure's."""
-        return NAMED.get(made, made)
+        return NAMED.get(go_type, go_type)
 
     def members(self, name: str) -> list[tuple[str, str]]:
         """Fields of the structure that hold something, with their types; promoted ones too."""
@@ -153,10 +153,10 @@ class GoTypes:
                 found += self.members(field.type.lstrip("*"))
         return found
 
-    def reached(self, made: Iterable[str]) -> list[str]:
+    def reached(self, go_types: Iterable[str]) -> list[str]:
         """The declared structures that values of these types hold or lead to, in their order."""
         found: set[str] = set()
-        waiting = list(made)
+        waiting = list(go_types)
         while waiting:
             each = self.under(waiting.pop())
             if each in self.structs:
@@ -171,7 +171,7 @@ class GoTypes:
 
 
 # ------------------------------------------------------------------------------
-# One probed function of a drawn program in Go, and the function that tells values and calls it.
+# One probed function of a drawn program in Go, and the function that prints values and calls it.
 
 
 def function_lines(probe: GoProbe) -> list[str]:
@@ -182,7 +182,7 @@ def function_lines(probe: GoProbe) -> list[str]:
         lines.append(f'    fmt.Printf("value {probe.tag} {number}")')
         lines += [f"    {it}" for it in expression.prints] + ["    fmt.Println()"]
     if probe.form == "closure":
-        lines += _made(probe)
+        lines += _closure_creation(probe)
     names = ", ".join(name for name, _ in probe.parameters)
     return [*lines, f"    {called}({names})", "}"]
 
@@ -210,16 +210,17 @@ def _closure(probe: GoProbe) -> tuple[list[str], str]:
         f"    region(unsafe.Pointer(&{name}), unsafe.Sizeof({name}))"
         for name, _ in probe.captured[1::2]
     ]
-    kept = [f"    all.kept{probe.tag}{name} = {name}" for name, _ in probe.captured]
-    inner = [f"    return func{signature} {{", *kept, *body, "    }"]
+    stores = [f"    all.kept{probe.tag}{name} = {name}" for name, _ in probe.captured]
+    inner = [f"    return func{signature} {{", *stores, *body, "    }"]
     return ["//go:noinline", maker, *moved, *inner, "}"], "made"
 
 
-def _made(probe: GoProbe) -> list[str]:
+def _closure_creation(probe: GoProbe) -> list[str]:
     """Making the closure, and its bytes: the code's address and what is captured, in order."""
     names = ", ".join(name for name, _ in probe.captured)
     fields = [
-        f"{name} {'*' * (number % 2)}{made}" for number, (name, made) in enumerate(probe.captured)
+        f"{name} {'*' * (number % 2)}{go_type}"
+        for number, (name, go_type) in enumerate(probe.captured)
     ]
     size = f"unsafe.Sizeof(struct{{ code uintptr; {'; '.join(fields)} }}{{}})"
     return [
@@ -235,39 +236,41 @@ def _signature(probe: GoProbe) -> tuple[str, list[str]]:
         taken[0] = taken[0][0], "T"
         results[0], returned[0] = (results[0][0], "T"), taken[0][0]
     if not probe.named:
-        results = [("", made) for _, made in results]
+        results = [("", go_type) for _, go_type in results]
     body = ["    sink++"] + ([f"    return {', '.join(returned)}"] if returned else [])
     return f"({_listed(taken)}) ({_listed(results)})", body
 
 
 def _listed(names: list[tuple[str, str]]) -> str:
-    return ", ".join(f"{name} {made}".strip() for name, made in names)
+    return ", ".join(f"{name} {go_type}".strip() for name, go_type in names)
 
 
 # ------------------------------------------------------------------------------
-# Expressions that walk Go's types. Go and fetchc write them alike; Go tells their values.
+# Expressions that walk Go's types. Go and fetchc write them alike; Go prints their values.
 
 _LEAVES = 12  # of one parameter
 
 
-def walk(random: Random, types: GoTypes, text: str, made: str, held: bool) -> GoExpression:
-    """One expression from what ``text`` names, of the type ``made``."""
-    return _Walk(random, types).run(text, made, held)
+def walk(
+    random: Random, types: GoTypes, text: str, go_type: str, in_registers: bool
+) -> GoExpression:
+    """One expression from what ``text`` names, of the type ``go_type``."""
+    return _Walk(random, types).run(text, go_type, in_registers)
 
 
-def leaves(random: Random, types: GoTypes, text: str, made: str) -> list[GoExpression]:
+def leaves(random: Random, types: GoTypes, text: str, go_type: str) -> list[GoExpression]:
     """The values in the object ``text``; some of them, drawn, where there are many."""
-    found = _Walk(random, types).leaves(text, made)
+    found = _Walk(random, types).leaves(text, go_type)
     return found if len(found) <= _LEAVES else random.sample(found, _LEAVES)
 
 
 def result_leaves(
-    random: Random, types: GoTypes, name: str, made: str, asked: str
+    random: Random, types: GoTypes, name: str, go_type: str, asked: str
 ) -> list[GoExpression]:
-    """The values in a result that the program tells as ``name``, asked where it returns."""
+    """The values in a result that the program prints as ``name``, asked where it returns."""
     return [
-        GoExpression(it.text.replace(name, asked, 1), it.prints, it.kind, it.held, "leave")
-        for it in leaves(random, types, name, made)
+        GoExpression(it.text.replace(name, asked, 1), it.prints, it.kind, it.in_registers, "leave")
+        for it in leaves(random, types, name, go_type)
     ]
 
 
@@ -279,97 +282,103 @@ class _Walk:
     def _chance(self, of: float) -> bool:
         return self._random.random() < of
 
-    def run(self, text: str, made: str, held: bool) -> GoExpression:
-        structs, start = self._types.structs, (text, made, held)
+    def run(self, text: str, go_type: str, in_registers: bool) -> GoExpression:
+        structs, start = self._types.structs, (text, go_type, in_registers)
         for step in range(12):
-            made = self._types.under(made)
-            if made.lstrip("*") in structs:
-                if made[0] == "*" and step and self._chance(0.06):
-                    return GoExpression(text, (_word(text),), "number", held)
-                member, inner = self._random.choice(self._types.members(made.lstrip("*")))
-                held = held and made[0] != "*"
-                explicit = made[0] == "*" and self._chance(0.2)
-                text, made = f"{f'(*{text})' if explicit else text}.{member}", inner
-            elif made[0] == "*":
-                text, made, held = f"(*{text})", made[1:], False
-            elif made[0] == "[" and self._chance(0.65):
-                count = 3 if made[1] == "]" else int(made[1])
-                held = held and made[1] != "]"
+            go_type = self._types.under(go_type)
+            if go_type.lstrip("*") in structs:
+                if go_type[0] == "*" and step and self._chance(0.06):
+                    return GoExpression(text, (_word(text),), "number", in_registers)
+                member, inner = self._random.choice(self._types.members(go_type.lstrip("*")))
+                in_registers = in_registers and go_type[0] != "*"
+                explicit = go_type[0] == "*" and self._chance(0.2)
+                text, go_type = f"{f'(*{text})' if explicit else text}.{member}", inner
+            elif go_type[0] == "*":
+                text, go_type, in_registers = f"(*{text})", go_type[1:], False
+            elif go_type[0] == "[" and self._chance(0.65):
+                count = 3 if go_type[1] == "]" else int(go_type[1])
+                in_registers = in_registers and go_type[1] != "]"
                 text = f"{text}[{self._random.randrange(count)}]"
-                made = made.partition("]")[2]
-            elif made in DYNAMIC and self._chance(0.8):
-                made = DYNAMIC[made]
-                held = held and made[0] == "*"
-                text = f"{text}.({made})"
+                go_type = go_type.partition("]")[2]
+            elif go_type in DYNAMIC and self._chance(0.8):
+                go_type = DYNAMIC[go_type]
+                in_registers = in_registers and go_type[0] == "*"
+                text = f"{text}.({go_type})"
             else:
-                return self._end(text, made, held)
+                return self._end(text, go_type, in_registers)
         return self.run(*start)
 
-    def leaves(self, text: str, made: str) -> list[GoExpression]:
-        made = self._types.under(made)
-        if made in EMPTY:
+    def leaves(self, text: str, go_type: str) -> list[GoExpression]:
+        go_type = self._types.under(go_type)
+        if go_type in EMPTY:
             return []
-        if made in self._types.structs:
-            fields = [it for it in self._types.structs[made] if it.name != "_"]
+        if go_type in self._types.structs:
+            fields = [it for it in self._types.structs[go_type] if it.name != "_"]
             return [leaf for it in fields for leaf in self.leaves(f"{text}.{it.name}", it.type)]
-        if made in DYNAMIC:
-            return [self._end(text, made, True), self.run(text, made, True)]
-        if made[0] == "[" and made[1] != "]":
-            count, _, element = made[1:].partition("]")
+        if go_type in DYNAMIC:
+            return [self._end(text, go_type, True), self.run(text, go_type, True)]
+        if go_type[0] == "[" and go_type[1] != "]":
+            count, _, element = go_type[1:].partition("]")
             indices = range(int(count))
             return [leaf for n in indices for leaf in self.leaves(f"{text}[{n}]", element)]
-        if made[0] == "*":
+        if go_type[0] == "*":
             return [GoExpression(text, (_word(text),), "number", True)]
-        if made.startswith("[]"):
+        if go_type.startswith("[]"):
             prints = f"words(unsafe.Pointer(&{text}), 3)"
             return [GoExpression(text, (prints,), "words", True)]
-        return [self._end(text, made, True)]
+        return [self._end(text, go_type, True)]
 
-    def _end(self, text: str, made: str, held: bool) -> GoExpression:
-        length = GoExpression(f"len({text})", (_number(f"len({text})"),), "number", held)
-        if made[0] == "[":
-            return self._listed(text, made, held) or length
-        if made == "string":
+    def _end(self, text: str, go_type: str, in_registers: bool) -> GoExpression:
+        length = GoExpression(f"len({text})", (_number(f"len({text})"),), "number", in_registers)
+        if go_type[0] == "[":
+            return self._listed(text, go_type, in_registers) or length
+        if go_type == "string":
             if self._chance(0.3):
                 return length
             if self._chance(0.3):
                 asked = f"{text}[{self._random.randrange(5)}]"
                 return GoExpression(asked, (_number(asked),), "number", False)
-            return GoExpression(text, (f'fmt.Printf(" t%x", {text})',), "text", held)
-        if made in ("interface{}", "error", *DYNAMIC):
-            return GoExpression(text, (f"words(unsafe.Pointer(&{text}), 2)",), "words", held)
-        if made.startswith(("map", "chan")):
-            if made.startswith("chan") and self._chance(0.5):
-                asked = f"cap({text})"
-                return GoExpression(asked, (_number(asked),), "number", held)
-            return (
-                length if self._chance(0.5) else GoExpression(text, length.prints, "number", held)
+            return GoExpression(text, (f'fmt.Printf(" t%x", {text})',), "text", in_registers)
+        if go_type in ("interface{}", "error", *DYNAMIC):
+            return GoExpression(
+                text, (f"words(unsafe.Pointer(&{text}), 2)",), "words", in_registers
             )
-        if made.startswith("complex"):
-            return GoExpression(text, (), "refused", held)
-        if made in FLOATS:
-            bits = 8 * FLOATS[made]
+        if go_type.startswith(("map", "chan")):
+            if go_type.startswith("chan") and self._chance(0.5):
+                asked = f"cap({text})"
+                return GoExpression(asked, (_number(asked),), "number", in_registers)
+            return (
+                length
+                if self._chance(0.5)
+                else GoExpression(text, length.prints, "number", in_registers)
+            )
+        if go_type.startswith("complex"):
+            return GoExpression(text, (), "refused", in_registers)
+        if go_type in FLOATS:
+            bits = 8 * FLOATS[go_type]
             prints = f'fmt.Printf(" %d", math.Float{bits}bits(float{bits}({text})))'
-            return GoExpression(text, (prints,), "float", held)
-        if made == "bool":
-            return GoExpression(text, (_number(f"truth(bool({text}))"),), "number", held)
-        if made in NUMBERS:
-            return GoExpression(text, (_number(text),), "number", held)
-        return GoExpression(text, (_word(text),), "number", held)
+            return GoExpression(text, (prints,), "float", in_registers)
+        if go_type == "bool":
+            return GoExpression(text, (_number(f"truth(bool({text}))"),), "number", in_registers)
+        if go_type in NUMBERS:
+            return GoExpression(text, (_number(text),), "number", in_registers)
+        return GoExpression(text, (_word(text),), "number", in_registers)
 
-    def _listed(self, text: str, made: str, held: bool) -> GoExpression | None:
-        slice_of, element = made[1] == "]", made.partition("]")[2]
-        count = 3 if slice_of else int(made[1])
+    def _listed(self, text: str, go_type: str, in_registers: bool) -> GoExpression | None:
+        slice_of, element = go_type[1] == "]", go_type.partition("]")[2]
+        count = 3 if slice_of else int(go_type[1])
         if slice_of and self._chance(0.3):
             asked = f"cap({text})"
-            return GoExpression(asked, (_number(asked),), "number", held)
+            return GoExpression(asked, (_number(asked),), "number", in_registers)
         if element in NUMBERS and self._chance(0.6):
             low = self._random.randrange(count)
             high = self._random.randrange(low, count) + 1
             numbers = tuple(_number(f"{text}[{n}]") for n in range(low, high))
-            return GoExpression(f"{text}[{low}:{high}]", numbers, "number", held)
+            return GoExpression(f"{text}[{low}:{high}]", numbers, "number", in_registers)
         if slice_of and self._chance(0.5):
-            return GoExpression(text, (f"words(unsafe.Pointer(&{text}), 3)",), "words", held)
+            return GoExpression(
+                text, (f"words(unsafe.Pointer(&{text}), 3)",), "words", in_registers
+            )
         return None
 
 
@@ -400,11 +409,11 @@ def draw(
         for _ in range(expressions):
             if random.random() < 0.1:
                 index = random.randrange(3)
-                root, held = (f"all.{name}[{index}]", name), False
+                root, in_registers = (f"all.{name}[{index}]", name), False
             else:
                 root = parameters[0] if random.random() < 0.6 else random.choice(parameters)
-                held = root[0] != "p"
-            probe.expressions.append(walk(random, drawing.types, *root, held))
+                in_registers = root[0] != "p"
+            probe.expressions.append(walk(random, drawing.types, *root, in_registers))
         probes.append(probe)
     return drawing.types, probes
 
@@ -425,16 +434,16 @@ def draw_signatures(random: Random, count: int, generics: bool) -> tuple[GoTypes
         probe.generic = (
             form != "closure" and generics and taken[0][1] not in EMPTY and random.random() < 0.35
         )
-        made = [drawing.type(0) for _ in range(random.randrange(5))]
-        probe.results = [(f"q{n}", it) for n, it in enumerate(made)]
+        types = [drawing.type(0) for _ in range(random.randrange(5))]
+        probe.results = [(f"q{n}", it) for n, it in enumerate(types)]
         if probe.generic:
             probe.results[:1] = [("q0", taken[0][1])]
         probe.named = random.random() < 0.5
-        for name, made_of in probe.captured + taken:
-            probe.expressions += leaves(random, drawing.types, name, made_of)
-        for place, (name, made_of) in enumerate(probe.results):
+        for name, go_type in probe.captured + taken:
+            probe.expressions += leaves(random, drawing.types, name, go_type)
+        for place, (name, go_type) in enumerate(probe.results):
             asked = name if probe.named and random.random() < 0.5 else f"$ret{place}"
-            probe.expressions += result_leaves(random, drawing.types, name, made_of, asked)
+            probe.expressions += result_leaves(random, drawing.types, name, go_type, asked)
         probes.append(probe)
     return drawing.types, probes
 
@@ -473,11 +482,11 @@ class _Drawing:
     def _chance(self, of: float) -> bool:
         return self._random.random() < of
 
-    def _weight(self, made: str) -> int:
-        made = self.types.under(made)
-        if made[0] == "[":
-            return 4 * self._weight(made.partition("]")[2])
-        return self._cost.get(made, 4)
+    def _weight(self, go_type: str) -> int:
+        go_type = self.types.under(go_type)
+        if go_type[0] == "[":
+            return 4 * self._weight(go_type.partition("]")[2])
+        return self._cost.get(go_type, 4)
 
     def type(self, depth: int) -> str:
         which = self._random.random()

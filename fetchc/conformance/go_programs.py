@@ -1,4 +1,4 @@
-"""The Go program of some structures: it fills objects, tells every value, calls the probes.
+"""The Go program of some structures: it fills objects, prints every value, calls the probes.
 
 Everything that a walk can reach lies in one variable, ``all``, whose bytes the program prints;
 headers of maps and channels and what interfaces hold are printed on their own.
@@ -77,7 +77,7 @@ var _ = math.Pi
 
 def go_source(types: GoTypes, probes: list[GoProbe], salt: int = 0) -> str:
     """The program; ``salt`` fills it with other bytes."""
-    used = [made for probe in probes for _, made in probe.variables]
+    used = [go_type for probe in probes for _, go_type in probe.variables]
     return _Emission(types, types.reached(used), salt).source(probes)
 
 
@@ -92,7 +92,7 @@ class _Emission:
         self._setup: list[str] = []
 
     def source(self, probes: list[GoProbe]) -> str:
-        declared = [f"type {name} {made}" for name, made in NAMED.items()]
+        declared = [f"type {name} {go_type}" for name, go_type in NAMED.items()]
         declared += [f"type {name} interface {{ {_methods(name)} }}" for name in DYNAMIC]
         for name in self._structs:
             if name not in self._types.given:
@@ -125,89 +125,89 @@ class _Emission:
 
     def _passed(self, probe: GoProbe) -> list[str]:
         passed = []
-        self._room += [f"kept{probe.tag}{name} {made}" for name, made in probe.captured]
-        for name, made in probe.captured + probe.parameters:
+        self._room += [f"kept{probe.tag}{name} {go_type}" for name, go_type in probe.captured]
+        for name, go_type in probe.captured + probe.parameters:
             if name == "p":
-                passed.append(f"&all.{_plain(made[1:])}[1]")
+                passed.append(f"&all.{_plain(go_type[1:])}[1]")
                 continue
-            self._room.append(f"arg{probe.tag}{name} {made}")
-            self._fill(made, f"all.arg{probe.tag}{name}")
+            self._room.append(f"arg{probe.tag}{name} {go_type}")
+            self._fill(go_type, f"all.arg{probe.tag}{name}")
             passed.append(f"all.arg{probe.tag}{name}")
         return passed
 
     def _returned(self, probe: GoProbe) -> list[str]:
         returned = []
-        for number, (name, made) in enumerate(probe.results):
+        for number, (name, go_type) in enumerate(probe.results):
             room = f"ret{probe.tag}{name}"
             if probe.generic and not number:
                 room = f"arg{probe.tag}{probe.parameters[0][0]}"
             else:
-                self._room.append(f"{room} {made}")
-                self._fill(made, f"all.{room}")
+                self._room.append(f"{room} {go_type}")
+                self._fill(go_type, f"all.{room}")
             returned.append(f"all.{room}")
         return returned
 
-    def _fill(self, made: str, path: str) -> None:
+    def _fill(self, go_type: str, path: str) -> None:
         number = self._random.randrange(1, 999)
-        made = self._types.under(made)
-        if made in EMPTY:
+        go_type = self._types.under(go_type)
+        if go_type in EMPTY:
             return
-        if made in NUMBERS or made in FLOATS or made.startswith("complex"):
+        if go_type in NUMBERS or go_type in FLOATS or go_type.startswith("complex"):
             self._setup.append(f"fill(unsafe.Pointer(&{path}), unsafe.Sizeof({path}))")
-        elif made == "bool":
+        elif go_type == "bool":
             self._setup.append(f"{path} = {'true' if number % 2 else 'false'}")
-        elif made == "string":
+        elif go_type == "string":
             self._setup.append(
                 f"*(*string)(unsafe.Pointer(&{path})) = text({number % 40}, {5 + number % 60})"
             )
-        elif made == "interface{}":
+        elif go_type == "interface{}":
             self._setup.append(f"{path} = &all.ints[{number % 8}]")
-        elif made == "error":
+        elif go_type == "error":
             self._setup.append(f"{path} = fmt.Errorf(`e`)")
-        elif made in DYNAMIC:
-            self._dynamic(DYNAMIC[made], path)
-        elif made.startswith("map"):
-            self._setup.append(f"{path} = {made}{{`a`: 1, `b{number}`: 2}}")
+        elif go_type in DYNAMIC:
+            self._dynamic(DYNAMIC[go_type], path)
+        elif go_type.startswith("map"):
+            self._setup.append(f"{path} = {go_type}{{`a`: 1, `b{number}`: 2}}")
             self._header(path)
-        elif made.startswith("chan"):
+        elif go_type.startswith("chan"):
             self._setup += [f"{path} = make(chan int16, {number})", f"{path} <- 1"]
             self._header(path)
-        elif made.startswith("*"):
-            self._setup.append(f"{path} = {self._target(made[1:])}")
-        elif made.startswith("[]"):
+        elif go_type.startswith("*"):
+            self._setup.append(f"{path} = {self._target(go_type[1:])}")
+        elif go_type.startswith("[]"):
             self._numbers += 1
-            store, element = f"all.slice{self._numbers}", made[2:]
+            store, element = f"all.slice{self._numbers}", go_type[2:]
             self._room.append(f"slice{self._numbers} [4]{element}")
             self._setup.append(f"{path} = {store}[:3]")
             for index in range(4):
                 self._fill(element, f"{store}[{index}]")
-        elif made.startswith("["):
-            count, _, element = made[1:].partition("]")
+        elif go_type.startswith("["):
+            count, _, element = go_type[1:].partition("]")
             for index in range(int(count)):
                 self._fill(element, f"{path}[{index}]")
         else:
-            for field in self._types.structs[made]:
+            for field in self._types.structs[go_type]:
                 if field.name != "_":
                     self._fill(field.type, f"{path}.{field.name}")
 
-    def _dynamic(self, made: str, path: str) -> None:
-        if made[0] == "*":
-            self._setup.append(f"{path} = {self._target(made[1:])}")
+    def _dynamic(self, go_type: str, path: str) -> None:
+        if go_type[0] == "*":
+            self._setup.append(f"{path} = {self._target(go_type[1:])}")
             return
         self._numbers += 1
-        held = f"all.held{self._numbers}"
-        self._room.append(f"held{self._numbers} {made}")
-        self._fill(made, held)
+        value = f"all.held{self._numbers}"
+        self._room.append(f"held{self._numbers} {go_type}")
+        self._fill(go_type, value)
         copy = f"(*[2]unsafe.Pointer)(unsafe.Pointer(&{path}))[1]"
-        self._setup += [f"{path} = {held}", f"region({copy}, unsafe.Sizeof({held}))"]
+        self._setup += [f"{path} = {value}", f"region({copy}, unsafe.Sizeof({value}))"]
 
     def _header(self, path: str) -> None:
         self._setup.append(f"region(*(*unsafe.Pointer)(unsafe.Pointer(&{path})), 32)")
 
-    def _target(self, made: str) -> str:
+    def _target(self, go_type: str) -> str:
         index = self._random.randrange(3)
         blocks = {"int32": "ints", "string": "strings", "[]byte": "bytes", "float64": "floats"}
-        return f"&all.{blocks.get(made, _plain(made))}[{index}]"
+        return f"&all.{blocks.get(go_type, _plain(go_type))}[{index}]"
 
 
 def _methods(interface: str) -> str:
@@ -220,7 +220,7 @@ def _plain(name: str) -> str:
 
 
 # ------------------------------------------------------------------------------
-# Building and running a drawn Go program, and what it tells.
+# Building and running a drawn Go program, and what it prints.
 #
 # It prints ``region ADDRESS HEX`` of memory and ``value TAG N ITEM...`` as Go evaluates it; its
 # registers and stack at the probes are read by ptrace.
@@ -278,7 +278,7 @@ def build_go(source: str, build: GoBuild, folder: Path) -> Path:
 class Seen(Record):
     """A stopped thread: registers by the kernel's names, and the stack from its pointer on.
 
-    ``vectors`` are empty where they are not known.
+    ``vectors`` are empty where nothing shows them.
     """
 
     registers: Mapping[str, int]

@@ -55,7 +55,7 @@ class Memory:
 class Machine:
     """A thread at a probe.
 
-    ``word`` is sizeof(long) of the kernel, ``names`` are the registers it knows, ``stack`` and
+    ``word`` is sizeof(long) of the kernel, ``names`` are its registers, ``stack`` and
     ``result`` those behind ``$stack`` and ``$retval``.
     """
 
@@ -213,7 +213,7 @@ def _dereference(text: str, program: Program, machine: Machine) -> None:
     _expression(inner, program, machine)
     if program.code[-1][0] == "comm":
         raise Refused("$comm can not be dereferenced")
-    # The offset is kept in an int.
+    # The kernel has an int for the offset.
     program.add("user load" if text[1] == "u" else "load", (offset + 2**31) % 2**32 - 2**31)
 
 

@@ -29,7 +29,7 @@ __all__ = [
 
 # The kernel's own limits: right wherever they are said, and counted.
 LIMITS = frozenset(["FC0501", "FC0502"])
-REFUSED = "none"  # stands for the fetch-arg of what was refused
+REFUSED = "none"  # in place of the fetch-arg where the expression was refused
 
 
 class Tally:

@@ -67,7 +67,7 @@ def run(job: Job, folder: Path, small: bool) -> Result:
 
 
 def _entries(build: Build | GoBuild, random: Random, folder: Path) -> Result:
-    # The programs of the other parts, of which only the debug information is of interest.
+    # The programs of the other parts; only their debug information is of interest.
     if isinstance(build, GoBuild):
         types, probes = go_drawing.draw(random, _STRUCTURES, 1, build.generics)
         return _of_entries(build, go_source(types, probes, 0), folder)

@@ -59,19 +59,19 @@ def c_toolchain(command: str, folder: Path) -> Toolchain:
     version = call([command, "--version"], folder, _ANSWER_SECONDS)
     plus = "++" in Path(command).name
     trial = 'extern "C" ' * plus + _C_TRIAL
-    kept, left_out, errors = [], [], []
+    builds, left_out, errors = [], [], []
     for options in _C_OPTIONS:
         build = Build(command, options, plus)
         try:
             _looked_at(build_c(trial, build, folder), str(build), "asked", folder)
-            kept.append(build)
+            builds.append(build)
         except ConformanceError as error:
             errors.append(error)
             left_out.append(f"{' '.join(options)}: {error.diagnostic.message}")
-    if not kept:
+    if not builds:
         raise errors[0]
     said = (version.output or version.errors).splitlines() or [command]
-    return Toolchain(command, said[0], "c++" if plus else "c", tuple(kept), tuple(left_out))
+    return Toolchain(command, said[0], "c++" if plus else "c", tuple(builds), tuple(left_out))
 
 
 def go_toolchain(command: str, folder: Path) -> Toolchain:
@@ -81,26 +81,26 @@ def go_toolchain(command: str, folder: Path) -> Toolchain:
     command = _whole(command)
     environment = _go_environment(folder)
     said = call([command, "version"], folder, _ANSWER_SECONDS, environment)
-    known = re.search(r"go version go(\d+)\.(\d+)\S*", said.output)
-    if said.status or known is None:
+    match = re.search(r"go version go(\d+)\.(\d+)\S*", said.output)
+    if said.status or match is None:
         raise refused(
             "FC0801",
             f"`{command}` does not say which Go it is: {said.complaint or said.ending}",
             "name the command `go` of a toolchain, or its GOROOT",
         )
-    version = int(known[1]), int(known[2])
-    kept, left_out, errors = [], [], []
+    version = int(match[1]), int(match[2])
+    builds, left_out, errors = [], [], []
     for options in _GO_OPTIONS:
         build = GoBuild(command, version, options, environment)
         try:
             _looked_at(build_go(_GO_TRIAL, build, folder), str(build), "main.asked", folder)
-            kept.append(build)
+            builds.append(build)
         except ConformanceError as error:
             errors.append(error)
             left_out.append(f"{' '.join(options) or 'no options'}: {error.diagnostic.message}")
-    if not kept:
+    if not builds:
         raise errors[0]
-    return Toolchain(command, said.output.strip(), "go", tuple(kept), tuple(left_out))
+    return Toolchain(command, said.output.strip(), "go", tuple(builds), tuple(left_out))
 
 
 def _whole(command: str) -> str:
@@ -110,8 +110,8 @@ def _whole(command: str) -> str:
 
 def _go_environment(folder: Path) -> dict[str, str]:
     # Of the user's settings only where things are; nothing is fetched, no other Go is taken.
-    kept = ("PATH", "HOME", "GOROOT", "GOCACHE", "TMPDIR", "XDG_CACHE_HOME")
-    environment = {name: os.environ[name] for name in kept if name in os.environ}
+    names = ("PATH", "HOME", "GOROOT", "GOCACHE", "TMPDIR", "XDG_CACHE_HOME")
+    environment = {name: os.environ[name] for name in names if name in os.environ}
     if "HOME" not in environment:
         environment.setdefault("GOCACHE", str(folder / "cache"))
     return environment | {

@@ -214,9 +214,9 @@ def _allowed(target: Target, expression: Expression) -> frozenset[str]:
         allowed |= {"FC0312"}  # its numbers are in structures within it
     if expression.root.name.startswith("g"):
         allowed |= {"FC0401", "FC0404", "FC0405"}
-    if expression.root.held:
+    if expression.root.in_registers:
         # A packed number can be in two registers, for that is where its bytes are.
-        allowed |= expression.held | {"FC0401", "FC0404"}
+        allowed |= expression.register_refusals | {"FC0401", "FC0404"}
         if target.name == "i386":
             allowed |= {"FC0407"}  # gcc describes the aligned copy that it makes of some
     return allowed
