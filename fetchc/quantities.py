@@ -1,6 +1,6 @@
 """Numbers that carry their unit in their type.
 
-At run time each is ``int`` itself (``typing`` is dear to import); type checkers
+At run time each is ``int`` itself (``typing`` is slow to import); type checkers
 keep them apart, so that an offset in a section cannot index an object.
 """
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 else:
 
     def dataclass_transform(**_options):
-        """Stand in for ``typing.dataclass_transform``: typing is dear to import."""
+        """Stand in for ``typing.dataclass_transform``: typing is slow to import."""
         return lambda decorated: decorated
 
     def assert_never(value: object) -> NoReturn:

@@ -65,7 +65,7 @@ __all__ = [
 
 _OPEN, _CLOSE, _MORE, _FAR = 0xFE, 0xFD, 0xFC, 0xFB
 # A shape is the size of a number or what an aggregate holds, in order; or one of these:
-_ANY = -1  # a number too far from the frame's start to be told
+_ANY = -1  # a number too far from the frame's start for the table to describe
 _REST = -2  # what else an aggregate holds
 _DEEPEST = 5  # levels of aggregates in a stream
 _ENOUGH = 12  # components of a parameter: more than a stream tells
@@ -80,7 +80,7 @@ def parse(stream: bytes) -> tuple[tuple[Shape, ...], bool] | None:
 def parse_with_extents(stream: bytes) -> tuple[tuple[tuple[Shape, Extent], ...], bool] | None:
     """The same, each parameter with the offsets of its first number and of its last one's end.
 
-    None for these where it has no number, or none that is told.
+    None for these where it has no number, or none that the table describes.
     """
     found: list[list[Shape]] = [[]]
     extents: list[Extent] = []
@@ -111,7 +111,7 @@ def parse_with_extents(stream: bytes) -> tuple[tuple[tuple[Shape, Extent], ...],
 
 
 def numbers(shape: Shape) -> list[int] | None:
-    """Bytes of each number of a shape; None where it is not told of all, or of what has no bytes.
+    """Bytes of each number of a shape; None where the table lacks one, or it has no bytes.
 
     A part without bytes at a structure's end makes that longer.
     """
@@ -129,7 +129,7 @@ def numbers(shape: Shape) -> list[int] | None:
 def at_its_position(described: Sequence[Shape], listed: Sequence[Shape], position: int) -> bool:
     """Whether ``listed[position]`` can only be ``described[position]``.
 
-    ``told`` are the shapes of all parameters, ``listed`` those of some of them, in order. From
+    ``described`` are the shapes of all parameters, ``listed`` those of some of them, in order. From
     the left none can be earlier than where it is listed, so it is as far right as it can be that
     decides.
     """
@@ -142,7 +142,7 @@ def at_its_position(described: Sequence[Shape], listed: Sequence[Shape], positio
 
 
 def equal(described: Shape, listed: Shape) -> bool:
-    """Whether both are told in full and are the same."""
+    """Whether both are described in full and are the same."""
     if isinstance(described, tuple) and isinstance(listed, tuple):
         return len(described) == len(listed) and all(map(equal, described, listed))
     return described == listed and described not in (_ANY, _REST)
@@ -156,7 +156,7 @@ def least_bytes(shape: Shape) -> int:
 
 
 def agree(described: Shape, listed: Shape) -> bool:
-    """Whether what the stream tells can be of the type."""
+    """Whether the shape that the table describes can be that of the type."""
     if listed == _REST or described == _REST:
         return True
     if isinstance(described, tuple) and isinstance(listed, tuple):
@@ -222,7 +222,7 @@ class _Shapes:
     def _each(self, types: list[TypeId], depth: int) -> list[Shape]:
         found: list[Shape] = []
         for type_id in types:
-            # Deeper and longer than any stream: one that goes on there says so.
+            # Deeper and longer than any stream: one that is longer says so.
             if depth >= _DEEPEST or self._components > _ENOUGH:
                 return [*found, _REST]
             found.append(self.shape(type_id, depth + 1))
@@ -357,7 +357,7 @@ def described_one_by_one(
     """Whether Go's run-time tables list the parameters one by one up to that position.
 
     Of a call that they do not tell of in full, but whose parameters are known to take no more
-    than ``hidden`` bytes beyond those listed: none that is told of may be so small.
+    than ``hidden`` bytes beyond those listed: none that the table describes may be so small.
     """
     described = _described(program, function)
     call = passed(program, convention, function, program.parameters(function))
@@ -442,7 +442,7 @@ def candidate_places(
         for taken in search.ways():
             places = search.finished(taken, Assignment(convention, of_types), call.results)
             found |= dict.fromkeys(places)
-    except (UnclassifiedError, _UntoldError):
+    except (UnclassifiedError, _NotDescribedError):
         return None
     ways = [
         tuple(
@@ -456,8 +456,8 @@ def candidate_places(
     return tuple(ways)
 
 
-class _UntoldError(Exception):
-    """The table does not tell how many numbers a parameter has, or where it is."""
+class _NotDescribedError(Exception):
+    """The table does not say how many numbers a parameter has, or where it is."""
 
 
 class _Search:
@@ -478,14 +478,14 @@ class _Search:
     def ways(self) -> list[_Taken]:
         """What is taken after the last parameter that is described, for each way to get there.
 
-        Raises _UntoldError where there are too many.
+        Raises _NotDescribedError where there are too many.
         """
         ways = [_Taken(0, 0, 0, 0, None, 0, ())]
         for at in range(len(self._described)):
             found = dict.fromkeys(one for taken in ways for one in self._next(at, taken))
             ways = [taken for taken in found if self._has_bytes(taken)]
             if len(ways) > _MOST:
-                raise _UntoldError
+                raise _NotDescribedError
         return [one for one in ways if not self._whole or len(one.places) == len(self._listed)]
 
     def _has_bytes(self, taken: _Taken) -> bool:
@@ -501,10 +501,10 @@ class _Search:
         if index < len(self._listed) and agree(shape, self._listed[index]):
             own = self._known[index]
             if extent is None and own.size:
-                raise _UntoldError
+                raise _NotDescribedError
             yield from self._listed_at(taken, own, 0 if extent is None else extent[0])
         if missing and sizes is None:
-            raise _UntoldError
+            raise _NotDescribedError
         if missing and sizes == []:
             yield taken
         elif missing and sizes and extent is not None:
@@ -602,7 +602,7 @@ class _Search:
             results, convention.result_integer_registers, convention.result_float_registers
         )
         if assignment.stopped is not None:
-            raise _UntoldError
+            raise _NotDescribedError
         room = round_up(assignment.stack, word)
         size = room + round_up(taken.spilled, word)
         if taken.room is not None and self._whole and taken.room != room:

@@ -285,12 +285,12 @@ class Passing:
             case _:
                 return WORDS
 
-    def _rare(self, told: str, name: str, size: int) -> How:
-        match told:
+    def _rare(self, rule: str, name: str, size: int) -> How:
+        match rule:
             case "float":
                 return (Leaf(0, size, True),)
             case "words" | "reference":
-                return told
+                return rule
             case _:
                 raise UnclassifiedError(f"how `{name}` of {size} bytes is passed is not known")
 

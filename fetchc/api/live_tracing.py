@@ -93,5 +93,5 @@ class Tracing:
         return self._session.missed
 
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What should be known and was not told before: a traced file that was replaced."""
+        """Warnings that were not reported before: a traced file that was replaced."""
         return self._session.warnings()

@@ -378,15 +378,15 @@ def whole_array(checker: Checker, node: Typed) -> Ranged | None:
 
 
 def _is_written(site: Site, function: Function) -> bool:
-    # gcc -O0 reckons the lengths that types of parameters have in statements of its own, in front
+    # gcc -O0 computes the lengths in the types of parameters in statements of its own, in front
     # of the first one of the body: those have lines up to that of the opening brace.
     if optimized_by_gcc(function):
-        return True  # lists tell from where on the places hold
+        return True  # location lists say from where on the locations are valid
     code = site.program.code_map()
-    told = None if code is None else code.lines_of(function)
-    if told is None:
+    described = None if code is None else code.lines_of(function)
+    if described is None:
         return False
-    lines = told[1]
+    lines = described[1]
     opening = max([line for line, starts in lines.items() if function.address in starts], default=0)
     body = [start for line, starts in lines.items() if line > opening for start in starts]
     return site.address >= min(body, default=site.address + 1)

@@ -1,4 +1,4 @@
-"""Where in a function a variable is to be had, told where it has no place."""
+"""Where in a function a variable has a location, for messages about a point where it has none."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def refuse_absent(site: Site, variable: Variable, place: Absent, span: Span) -> 
 def availability_notes(
     site: Site, function: Function, variable: Variable, computed: bool = True
 ) -> tuple[tuple[str, ...], str | None]:
-    """Notes of where in ``function`` a variable is to be had, and help to probe there.
+    """Notes that say where in ``function`` a variable has a location, and help to probe there.
 
     Without ``computed`` where it is in some place, and not just known how it is made.
     """
@@ -215,7 +215,7 @@ def stale_warning(
 ) -> Diagnostic | None:
     """The warning that ``place`` may still have what was passed, where a statement assigned it.
 
-    Go's compiler goes on to describe the old place where a new value goes somewhere else (1.15 to
+    Go's compiler continues to describe the old place where a new value goes somewhere else (1.15 to
     1.27). LLVM removes dead stores to a structure that the caller put on the stack, and describes
     its slot for the whole function. A test compiles both.
     """

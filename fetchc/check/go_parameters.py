@@ -140,22 +140,22 @@ _BY_DECLARATION = (1, 17)
 def is_out_of_order(
     site: Site, function: Function, variables: tuple[Variable, ...], places: tuple[Place, ...]
 ) -> bool:
-    """Whether one of the ``variables`` is told to be below its place by the order listed.
+    """Whether the debug information lists one of the ``variables`` below its place in that order.
 
     A parameter that the list leaves out shifts those behind it up, never down; and what is listed
-    too late is the only thing that can be told of a place too low.
+    too late is the only possible reason of a place too low.
     """
     version = function.compiler.go_version
     if version is None or version >= _BY_DECLARATION or site.architecture.entry_stack_bytes:
         return False
     for variable, place in zip(variables, places, strict=True):
-        told = _told(site, function, variable)
-        if told is not None and isinstance(place, InMemory) and told < place.offset:
+        listed = _listed_offset(site, function, variable)
+        if listed is not None and isinstance(place, InMemory) and listed < place.offset:
             return True
     return False
 
 
-def _told(site: Site, function: Function, variable: Variable) -> int | None:
+def _listed_offset(site: Site, function: Function, variable: Variable) -> int | None:
     # From the stack pointer at the entry, which is the CFA: the call pushes nothing.
     if variable.kind != "result":
         found = described_entry_place(site, function, variable)
@@ -235,7 +235,7 @@ def _settled(
         return by_convention, one_source_warning(variable, note, span)
     found = described_entry_place(site, function, variable)
     if is_out_of_order(site, function, parameters, places):
-        if isinstance(found, InMemory) and _is_told_whole(site, variable):
+        if isinstance(found, InMemory) and _has_one_address(site, variable):
             return found, None
         raise refuse_contradiction(
             site, function, variable, by_convention, found, span, NOT_IN_ORDER
@@ -255,7 +255,7 @@ def _settled(
         isinstance(by_convention, InMemory)
         and not convention_for(site.program, function).integer_registers
         and found is not None
-        and _is_told_whole(site, variable)
+        and _has_one_address(site, variable)
     ):
         if is_consistent(found, by_convention):
             return by_convention, None
@@ -291,7 +291,7 @@ def _of_candidates(
     if position in open_ones:
         for at in open_ones:
             found = described_entry_place(site, function, parameters[at])
-            if isinstance(found, InMemory) and not _is_told_whole(site, parameters[at]):
+            if isinstance(found, InMemory) and not _has_one_address(site, parameters[at]):
                 found = None
             ways = tuple([way for way in ways if _agrees(found, way[at])])
     left = {way[position] for way in ways}
@@ -357,7 +357,7 @@ def _of_untouched_registers(
 
 
 def _end(site: Site, function: Function, parameter: Variable, found: Place | None) -> Address:
-    # How far the place of the entry goes on.
+    # How far the location of the entry is valid.
     end = function.address
     for one in sorted(site.program.extents(parameter, function), key=lambda one: one.start):
         if one.start <= end < one.end and one.place == found:
@@ -387,8 +387,8 @@ def _is_in_sequence(
     position: int,
     found: Place,
 ) -> bool:
-    # Whether those before it are below it and those behind it above, as far as they are told: one
-    # that the function assigns to another at once (`a = b`) has the place of that one.
+    # Whether those before it are below it and those after it above, as far as they are described:
+    # one that the function assigns to another at once (`a = b`) has the location of that one.
     if not isinstance(found, InMemory):
         return False
     for index, parameter in enumerate(parameters):
@@ -411,7 +411,7 @@ def _agrees(found: Place | None, place: Place | None) -> bool:
     )
 
 
-def _is_told_whole(site: Site, variable: Variable) -> bool:
+def _has_one_address(site: Site, variable: Variable) -> bool:
     # Its address is the address of all of it: a number, or an array, which the compiler keeps
     # together from two elements on. Source: Go 1.15, cmd/compile/internal/gc/ssa.go (canSSAType).
     from fetchc.check.probe_site import SiteTypes
@@ -441,9 +441,9 @@ def _is_listed_in_full(
     program, place = site.program, places[position]
     convention = convention_for(program, function)
     registers = bool(convention.integer_registers)
-    told = described_at_its_position(program, convention, function, position)
-    if told is not None:
-        return told
+    at_its_position = described_at_its_position(program, convention, function, position)
+    if at_its_position is not None:
+        return at_its_position
     layout = call_layout(program, convention, function)
     if layout is not None and layout.total == _argument_bytes(program, function):
         if layout.unused == 0:
@@ -494,7 +494,7 @@ def _is_shown_by_registers(
     named: list[DwarfRegister] = []
     for parameter in parameters:
         found = described_entry_place(site, function, parameter)
-        if parameter.kind != "result" and found is None and _is_told_whole(site, parameter):
+        if parameter.kind != "result" and found is None and _has_one_address(site, parameter):
             return False
         named += _registers(found)
     if not _in_order(convention, named):

@@ -181,11 +181,11 @@ def arrange_pieces(site: Site, function: Function, variable: Variable, place: Pl
     if not isinstance(place, Pieces):
         half = any(isinstance(extent.place, InRegister) for extent in extents)
         return _UNKNOWN if half else place
-    told = next((one.place for one in extents if one.start <= site.address < one.end), None)
+    described = next((one.place for one in extents if one.start <= site.address < one.end), None)
     home = _home(site, function, variable)
     offsets = None
-    if home is not None and isinstance(told, Pieces):
-        offsets = _by_address(told, parts, home)
+    if home is not None and isinstance(described, Pieces):
+        offsets = _by_address(described, parts, home)
     pieces = list(place.pieces)
     if offsets is None:
         pieces = pieces if len(pieces) <= len(parts) else _without_copies(pieces)
@@ -217,15 +217,15 @@ def _home(site: Site, function: Function, variable: Variable) -> int | None:
     return None
 
 
-def _by_address(told: Pieces, parts: list[Part], home: int) -> list[int] | None:
+def _by_address(described: Pieces, parts: list[Part], home: int) -> list[int] | None:
     # Parts that are still where the caller has put them say themselves which they are.
     offsets = [
         piece.place.offset - home
-        for piece in told.pieces
+        for piece in described.pieces
         if isinstance(piece.place, FrameRelative) and piece.place.offset >= 0
     ]
     known = [offset for offset, _ in parts]
-    return offsets if len(offsets) == len(told.pieces) and set(offsets) <= set(known) else None
+    return offsets if len(offsets) == len(described.pieces) and set(offsets) <= set(known) else None
 
 
 def _without_copies(pieces: list[Piece]) -> list[Piece]:
@@ -257,8 +257,8 @@ def _in_order(pieces: list[Piece], parts: list[Part]) -> list[int] | None:
 #
 # From Go 1.23 on the debug information says at which offset of the object behind the closure's
 # register a variable is; before, only where it is once the code has loaded it. Whether the object
-# has the variable ``&x`` or its address, no version says. Both are told by the load behind which
-# the variable's place begins to hold.
+# has the variable ``&x`` or its address, no version says. The load shows both: after it, the
+# variable's location is valid.
 #
 # A local variable can begin as a copy of a captured one. Go has the loads of captured ones in the
 # closure's first line, those for a local one where that is declared, or later. Two that overlap

@@ -66,7 +66,7 @@ def is_clone(function: Function) -> bool:
 
 
 def is_coroutine_resume(function: Function) -> bool:
-    """Whether it is what a coroutine goes on with, and not what its callers call.
+    """Whether it is the code that resumes a coroutine, and not the function that callers call.
 
     Source: LLVM, lib/Transforms/Coroutines/CoroSplit.cpp; GCC, cp/coroutines.cc.
     """

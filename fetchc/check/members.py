@@ -92,7 +92,7 @@ def other_member(checker: Checker, base: Typed, name: str, name_span: Span) -> T
         path = accessor(checker, holder, name, name_span)
     if path is not None:
         return _at(checker, base, holder, path, name_span)
-    if not checker.members_of(holder.type) and not _reckoned(checker, holder.type):
+    if not checker.members_of(holder.type) and not _computed_members(checker, holder.type):
         from fetchc.check.unknown_names import refuse_no_structure
 
         raise refuse_no_structure(checker, base, holder, name, name_span)
@@ -160,7 +160,7 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
         found = [
             (*path, step)
             for type_id, path in level
-            for step in (*checker.members_of(type_id), *_reckoned(checker, type_id))
+            for step in (*checker.members_of(type_id), *_computed_members(checker, type_id))
             if name in (step.name, step.also)
         ]
         if len(found) > 1:
@@ -251,13 +251,13 @@ def _ambiguous(
     )
 
 
-def _reckoned(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
+def _computed_members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
     resolved = checker.resolved(type_id)
     if not isinstance(resolved, StructType):
         return ()
     if resolved.variants:
         return tuple([variant.member for variant in resolved.variants])
-    return resolved.reckoned
+    return resolved.computed_members
 
 
 # ------------------------------------------------------------------------------

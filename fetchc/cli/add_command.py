@@ -27,7 +27,7 @@ __all__ = ["run"]
 class Prepared(Record):
     """What is to be installed; None where it is refused, or of several points.
 
-    ``told`` are refusals and warnings, each with the expression that it is about.
+    ``warnings`` are refusals and warnings, each with the expression that it is about.
     """
 
     wanted: AddedEvent | None

@@ -153,7 +153,7 @@ class Output:
             return
         try:
             print(text, file=sys.stderr)
-        except OSError:  # nobody can be told: the exit status says what it can
+        except OSError:  # no output is possible: only the exit status shows it
             discard(sys.stderr)
 
 

@@ -262,7 +262,7 @@ class Reader:
             return _outcome(function, arguments)
         except (Exceeded, MemoryError) as beyond:
             return _FAILURE, too_costly(self._binary, beyond)
-        except BaseException:  # noqa: BLE001 - the child goes on, whatever a question raises
+        except BaseException:  # noqa: BLE001 - the child continues, whatever a question raises
             return _bug()
         finally:
             unwatch()

@@ -131,9 +131,9 @@ def _method(pattern: str, known: set[str]) -> bool:
 
 
 FRAME = "%sp"
-"""The argument that tells one call of a function from others, by where its frame is."""
+"""The argument that distinguishes one call of a function from others, by where its frame is."""
 GOROUTINE = "$goid"
-"""Whose stack it is in Go, where stacks move: the frame is told by its distance from their end."""
+"""Whose stack it is in Go, where stacks move: the distance from their end identifies the frame."""
 CALLER = "*(unsigned long *)%sp"
 """Where a function returns to: at its entry the walk of frame pointers leaves that out."""
 
@@ -170,7 +170,7 @@ class LeftOut(Record):
 
 
 class Targets(Record):
-    """``told`` are warnings about what is probed, each with its expression.
+    """``warnings`` are about what is probed, each with its expression.
 
     ``without`` are expressions that functions among the ``chosen`` are traced without.
     ``by_glob`` are the events of functions that a pattern matched and nobody named.
@@ -486,8 +486,8 @@ def _pairing(probe: Probe, key: str) -> CheckedArgument:
         what = f"`{probe.named_after}` has no stack pointer here to distinguish its calls"
         note = "`--latency` pairs an entry with its return by that"
         help = "leave `fprobe:` out: `-f " + probe.named_after + "`"
-        told = Diagnostic(refused.diagnostics[0].code, what, notes=(note,), help=help)
-        raise Refused("", (told,)) from None
+        diagnostic = Diagnostic(refused.diagnostics[0].code, what, notes=(note,), help=help)
+        raise Refused("", (diagnostic,)) from None
 
 
 # ------------------------------------------------------------------------------
@@ -518,8 +518,8 @@ def traceable(
     for line, diagnostic in ambiguous(lines, symbols).items():
         refused.setdefault(lines[line], diagnostic)
     for line, notes in untraceable(tracefs, lines, blacklist).items():
-        told = Diagnostic("FC0705", f"the kernel refuses a probe of `{lines[line]}`", notes=notes)
-        refused.setdefault(lines[line], told)
+        what = f"the kernel refuses a probe of `{lines[line]}`"
+        refused.setdefault(lines[line], Diagnostic("FC0705", what, notes=notes))
     chosen = tuple(
         [
             each

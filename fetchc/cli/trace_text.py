@@ -58,7 +58,7 @@ class TextLines:
         return line
 
     def _process(self, comm: str, pid: int, thread: int) -> str:
-        # Threads other than the first are told by their number.
+        # The thread number identifies threads other than the first.
         shown = f"{_comm(comm)}/{pid}" + (f":{thread}" if thread != pid else "")
         if len(self._processes) >= _COMMS:
             self._processes.clear()
@@ -114,7 +114,7 @@ class _Cells:
 
 
 def _comm(comm: str) -> str:
-    # In quotes where it would not end at the slash, or not be told from what is escaped.
+    # In quotes where it would not end at the slash, or look like an escape.
     plain = comm.isprintable() and not any(each.isspace() or each in '\\"' for each in comm)
     return comm if plain and comm else f'"{escaped(comm)}"'
 

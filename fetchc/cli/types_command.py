@@ -68,8 +68,8 @@ def _print(output: Output, shown: Layout) -> None:
         output.line(f"  {'offset':>6}  {'size':>5}  {'type':<{width}}  name")
         _rows(output, shown.rows, width)
     for variant in shown.variants:
-        told = "" if variant.value is None else f" = {variant.value}"
-        output.line(f"  {variant.name}{told}")
+        value = "" if variant.value is None else f" = {variant.value}"
+        output.line(f"  {variant.name}{value}")
         if variant.rows:
             _rows(output, variant.rows, width)
 

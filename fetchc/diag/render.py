@@ -98,7 +98,7 @@ def _columns(text: str) -> int:
     shown = printable(text)
     if shown.isascii():
         return len(shown)
-    import unicodedata  # dear, and only wanted here
+    import unicodedata  # slow to import, and only needed here
 
     columns = 0
     for character in shown:

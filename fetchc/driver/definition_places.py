@@ -1,6 +1,6 @@
 """What the file says of the offset that a hand-written definition probes.
 
-The kernel does not look: it puts a breakpoint wherever it is told to. One inside an
+The kernel does not look: it puts a breakpoint at any offset. One inside an
 instruction changes what the program does, one outside of the code is never met.
 """
 
@@ -217,7 +217,7 @@ class _Reading:
             self.active = active, span
 
     def symbol(self, text: str, offset: bool) -> int:
-        """The offset of ``SYMBOL+OFFSET``, 0 where it has none; told where it is wrong."""
+        """The offset of ``SYMBOL+OFFSET``, 0 where it has none; reported where it is wrong."""
         signs = [at for at in (text.find("+"), text.find("-")) if at >= 0]
         # A module's name may hold a dash; its colon ends it.
         signs = [at for at in signs if at > text.find(":")]

@@ -96,7 +96,7 @@ class Depends(Record):
 # What a hand-written fetch-arg starts from: the text at the bottom, read as the kernel reads it.
 #
 # Source: parse_probe_arg and parse_probe_vars, kernel/trace/trace_probe.c. What only a kernel
-# knows, its own symbols and types, is not looked at here: it is told as unknown.
+# knows, its own symbols and types, is not looked at here: it is reported as unknown.
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:(?:->|\.)[A-Za-z_][A-Za-z0-9_]*)*\Z")
@@ -297,7 +297,7 @@ def _other(leaf: Leaf, family: str) -> ReadBase:
 
 
 # ------------------------------------------------------------------------------
-# The type of a hand-written fetch-arg: what stands behind its colon.
+# The type of a hand-written fetch-arg: the text after its colon.
 
 _SCALARS = tuple([f"{kind}{bits}" for kind in "usx" for bits in (8, 16, 32, 64)])
 _KERNEL_ONLY = ("symstr", "%pd", "%pD")
@@ -312,7 +312,7 @@ class ReadType:
     """A type as read: ``whole`` where it means something, else ``problems`` say why it does not.
 
     ``store`` then stands in for it, an array's elements or a character, so that what is wrong
-    with the value is told as well. ``places`` are those of its parts, ``count_span`` where an
+    with the value is reported as well. ``places`` are those of its parts, ``count_span`` where an
     array's count is written. ``loads`` and ``longer`` (bytes) are what the kernel's own spelling
     of the type adds. ``family`` is that of the probe: program, function or event; ``of_text``: of
     an immediate string.
@@ -479,7 +479,7 @@ class ReadFetch:
         self._whole = True
         self.base: Value | None = None
         # A half that means nothing has a substitute, so that what is wrong with the other one
-        # is told as well: of the value the stack pointer or a load.
+        # is reported as well: of the value the stack pointer or a load.
         value = self._value()
         self._type = self._read_type()
         store = _default(value) if self._type is None else self._type.store
@@ -636,7 +636,7 @@ class ReadFetch:
             what = "`$arg*` is written alone, without a name or type"
             self._reject("FC0507", what, self._places[id(base)], "not alone")
             self._whole = False
-            self._places.clear()  # the rest would be told of what nobody can write
+            self._places.clear()  # the rest would be about text that nobody can write
 
     def _followed(self, value: Value) -> Value:
         # The kernel writes the types of directory entries and files out as loads.

@@ -30,7 +30,7 @@ _SHOWN = 4  # functions that may be merged
 
 
 def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnostic, ...]]:
-    """The one function of that name; clones are left aside and told of in a warning.
+    """The one function of that name; it ignores clones, and a warning names them.
 
     Raises CompileError FC0202 with the nearest names, FC0203 with all of them.
     """
@@ -61,8 +61,8 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     names = meant(program, name)
     if len(names) == 1 and names[0] != name:
         chosen, warnings = find_function(program, names[0])
-        told = (*_pointer_receiver(name, names[0]), *_other_instances(program, name, chosen))
-        return chosen, (*told, *warnings)
+        of_name = (*_pointer_receiver(name, names[0]), *_other_instances(program, name, chosen))
+        return chosen, (*of_name, *warnings)
     if names:
         raise ambiguous(program, name, names)
     raise unknown(program, name)

@@ -239,8 +239,8 @@ def line_sites(program: Program, name: str | None, point: Point, returns: bool) 
         assert function is not None
         addresses, label = of_function(program, function, point)
     sites = sites_at(program, addresses, label)
-    told = several(label, sites)
-    return ProbePoint(sites[0], "line", (*warnings, *told), tuple(sites[1:]))
+    of_addresses = several(label, sites)
+    return ProbePoint(sites[0], "line", (*warnings, *of_addresses), tuple(sites[1:]))
 
 
 def part_sites(

@@ -110,8 +110,8 @@ def _picking(found: list[Function]) -> str:
     whole = [one for one in found if "D0E" not in one.symbol]
     first = (plain or whole or found)[0]
     name = _called(first)
-    told = "@" in name or name.startswith(f"{first.name}(")  # a version, or parameters
-    if told or demangled(first.symbol) is not None:
+    is_specific = "@" in name or name.startswith(f"{first.name}(")  # a version, or parameters
+    if is_specific or demangled(first.symbol) is not None:
         if called.count(name) == 1:
             return f"use a full name: `{name}`"
         if [one.symbol for one in found].count(first.symbol) == 1:

@@ -3,7 +3,7 @@
 A format is one module here with ``write(events) -> Written``: the text, and what should be known
 of it; and ``SETTLED``, the codes of warnings about fetch-args that do not hold for it. It works on
 the fetches themselves, never on the text of fetch-args; what a tool cannot carry is refused
-(FC0514), and what it shows as something else is told (a warning). To add one: the module, a line
+(FC0514), and values that it shows as something else give a warning. To add one: the module, a line
 in ``FORMATS``, a row in docs/backends.md, a live test that runs the real tool
 (tests/live/test_backends.py).
 """

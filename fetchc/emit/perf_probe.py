@@ -10,8 +10,8 @@ What perf's own readers (``perf script``, ``perf trace``; libtraceevent 1.7) mak
 decides how a value is fetched. Elements of arrays that are wider than a byte are read at the
 wrong places and lists of texts not at all: each element is an argument of its own. ``char`` takes
 no value of the record, which moves all later ones: refused. Signed numbers of one and two bytes
-are printed unsigned: told. Of a text that could not be read they print what is at its place, the
-next text (the length of 0 is passed over; seen with perf 6.1): told.
+are printed unsigned: a warning. For a string that could not be read they print the bytes at its
+offset, the next string (they ignore the length of 0; seen with perf 6.1): a warning.
 """
 
 from __future__ import annotations

@@ -158,7 +158,7 @@ def _base(value: Value, state: State) -> int:
 
 
 def _load(address: int, size: int, state: State) -> tuple[bytes, bool]:
-    # copy_from_user: what cannot be read is 0, and the caller is told.
+    # copy_from_user: bytes that cannot be read are 0, and the caller gets the error.
     raw = state.read(state.wrapped(address), size) or b""
     return raw.ljust(size, b"\0"), len(raw) < size
 

@@ -324,7 +324,7 @@ def piece_at(
 
 
 def _bytes(site: Site, node: Located | Special) -> int:
-    # A machine that counts from the low end need not know, and sizes are dear to ask for.
+    # A machine that counts from the low end need not know, and sizes are slow to compute.
     if site.program.little_endian:
         return site.program.word_bytes
     from fetchc.check.probe_site import SiteTypes

@@ -43,7 +43,7 @@ def demangled(symbol: str) -> str | None:
     if not is_mangled(symbol) or "\0" in symbol or len(symbol) > MANGLED_BYTES:
         return None
     if symbol.startswith("_R") and symbol[2:3] not in _RUST_PATHS:
-        return None  # `_RAISE`; the reader of Rust's names is dear to import
+        return None  # `_RAISE`; the reader of Rust's names is slow to import
     if symbol.startswith("_R") or "17h" in symbol:
         from fetchc.program.demangle_rust import is_rust, rust_name
 

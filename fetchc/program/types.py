@@ -166,8 +166,8 @@ class StructType(Record):
 
     ``by_reference`` is DW_AT_calling_convention 4 (DW_CC_pass_by_reference); None where
     the compiler does not say. ``notation`` names the form in which people write such a value
-    (a decimal number, a point in time); empty where they write its members. ``reckoned`` are
-    members of a :class:`DifferenceType`, which take no room in it. ``variants`` lie over each
+    (a decimal number, a point in time); empty where they write its members. ``computed_members``
+    are members of a :class:`DifferenceType`, which take no room in it. ``variants`` lie over each
     other behind the one member that tells which is there.
 
     ``value`` is what the whole stands for, wherever it lies in it: what a cell holds, with
@@ -183,7 +183,7 @@ class StructType(Record):
     alignment: ByteSize | None = None
     by_reference: bool | None = None
     notation: str = ""
-    reckoned: tuple[Member, ...] = ()
+    computed_members: tuple[Member, ...] = ()
     variants: tuple[Variant, ...] = ()
     value: Member | None = None
     counts: bool = False

@@ -153,7 +153,7 @@ class Growth(Record):
     It is behind the check, or where the check's last instruction jumps: one of ``jumps``, with the
     distance of its target as in :class:`StackCheck`, and bytes to add. Code that keeps no register
     begins with one of ``calls``, with some of ``padding`` in front and ``more`` bytes of the call
-    behind. There it goes on afterwards, with that address in the register ``resumed``.
+    behind. It continues there afterwards, with that address in the register ``resumed``.
     """
 
     jumps: tuple[tuple[Instruction, tuple[tuple[int, int, int], ...], int], ...]
@@ -369,7 +369,7 @@ def _architecture(name: str) -> Architecture:
 
 
 def call_rules(name: str) -> CallRules | None:
-    """How code of that architecture calls; None where that is not told."""
+    """How code of that architecture calls; None where that is not known."""
     raw = table(f"arch/{name}").get("calls")
     if raw is None:
         return None

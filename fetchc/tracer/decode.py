@@ -153,9 +153,9 @@ class _Preparing(ElementMakers):
             case ElementCountShape():
                 return self._number_between(shape, path, trusted)
             case ComputedShape():
-                return self._reckoned(shape, path, trusted)
+                return self._computed(shape, path, trusted)
             case ConditionalShape():
-                number = self._reckoned(shape.number, path, trusted)
+                number = self._computed(shape.number, path, trusted)
                 both = [self.maker(one, path, trusted) for one in (shape.at_none, shape.other)]
                 return either(number, both[0], both[1])
             case ChoiceShape():
@@ -219,7 +219,7 @@ class _Preparing(ElementMakers):
     def _number_between(self, length: ElementCountShape, path: str, trusted: Trusted) -> Make:
         return not_negative(self._between(length, path, trusted), path)
 
-    def _reckoned(self, shape: ComputedShape, path: str, trusted: Trusted) -> Make:
+    def _computed(self, shape: ComputedShape, path: str, trusted: Trusted) -> Make:
         terms = []
         for one in shape.terms:
             less = None if one.less is None else self.maker(one.less, path, trusted)

@@ -393,7 +393,7 @@ def _addr(parts: Parts) -> str | None:
 
 
 def _kind(parts: Parts) -> str | None:
-    # "4", "6", "" of no address; None where it cannot be told.
+    # "4", "6", "" of no address; None where it is not known.
     if "z" in parts:
         pointer = parts["z"]
         if not pointer:

@@ -1,10 +1,10 @@
 """Installs definitions in ``uprobe_events``, ``kprobe_events``, ``dynamic_events``; removes them.
 
-What is there cannot be read at one time: the kernel hands out about a page a read, and goes on by
-the number of lines, so that one which somebody removes meanwhile takes another one's place, and
-that one is not seen (kernel/trace/trace_uprobe.c, seq_read_iter). So nothing is concluded from a
-line that is missing: each definition is written by itself, which tells what of many was taken, and
-each name that was installed is removed, whatever is listed. An enabled event cannot be removed.
+One read cannot return all definitions: the kernel returns about a page for each read, and
+continues by the number of lines. If somebody removes a line in between, the next line moves into
+its place and no read returns it (kernel/trace/trace_uprobe.c, seq_read_iter). So a missing line
+proves nothing: fetchc writes each definition by itself, which shows which ones the kernel accepts,
+and removes each name that it installed, listed or not. An enabled event cannot be removed.
 Measured on Linux 6.18: 1,000 definitions are installed in 0.05 s and removed in 0.03 s.
 """
 
@@ -353,7 +353,7 @@ def missed(tracefs: Tracefs, group: str) -> tuple[int, int]:
 
 
 def _rows(tracefs: Tracefs, file: str) -> list[tuple[str, list[int]]]:
-    # Where a definition came or went between the two readings, nothing is known.
+    # Where a definition came or went between the two readings, the result is not known.
     lines = listed_in(tracefs, file)
     if not lines:
         return []

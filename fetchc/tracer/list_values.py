@@ -405,7 +405,7 @@ def windowed(
 ) -> Make:
     """The elements of an array that ``pick`` gives by their indices, which are below ``most``.
 
-    Of a list that goes on behind those only the beginning was fetched. ``backwards``, as of a
+    Of a longer list only the beginning was fetched. ``backwards``, as of a
     stack, only the end: the first element is in front of the index ``start``. An index outside of
     the array is a fault.
     """

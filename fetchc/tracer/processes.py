@@ -152,7 +152,7 @@ def _refused(name: str, why: str) -> TracerError:
 def unloaded(pid: int, path: str) -> str | None:
     """What to say of a process that has not mapped the file's code; None where it has.
 
-    None too where nothing is known: it has ended, or another user has it.
+    None too where the process is not known: it has ended, or another user has it.
     """
     try:
         status = os.stat(path)
@@ -180,7 +180,7 @@ def unloaded(pid: int, path: str) -> str | None:
 class WatchedFiles:
     """Remembers the files at some paths, to notice that another one, or none, is there now.
 
-    The kernel probes the file, not the path: who was running it goes on to be traced.
+    The kernel probes the file, not the path: a process that runs it continues to be traced.
     """
 
     def __init__(self) -> None:

@@ -398,7 +398,7 @@ def _mapped(path: str) -> mmap.mmap | None:
         with open(handle, "rb") as file:
             return mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ)
     except (OSError, ValueError):
-        return None  # to be read, and told of where that fails too
+        return None  # the caller reads it, and reports it where that fails too
 
 
 def _read(name: str, path: str) -> bytes:

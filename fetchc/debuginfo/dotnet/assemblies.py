@@ -135,7 +135,7 @@ class Assembly:
         return self._rows[name]
 
     def types_called(self, short: str, then: bytes = b"\0") -> list[int]:
-        """Rows of the types whose own name begins with ``short`` and goes on with ``then``."""
+        """Rows of the types whose own name begins with ``short`` and continues with ``then``."""
         if self._short_names is None:
             self._short_names = [row[1] for row in self.metadata.rows("TypeDef")]
         offsets = self.metadata.names_at(short, then)
@@ -441,7 +441,7 @@ MOST_VERSIONS = 4096  # of a framework, installed side by side
 def version_of(core: Assembly) -> tuple[str, tuple[int, int]]:
     """The runtime that a core library is part of: ``coreclr`` or ``mono``, and its version.
 
-    Raises DebugInfoError FC0905 where it cannot be told.
+    Raises DebugInfoError FC0905 where it is not known.
     """
     if core.name == "mscorlib":
         return "mono", (6, 8)

@@ -367,7 +367,7 @@ class DotnetObjects:
         )
 
     def rank(self, wanted: TypeId) -> int | None:
-        """Of an array that can be told by its header, 0 or its dimensions; None of all else."""
+        """Of an array that its header identifies, 0 or its dimensions; None of all else."""
         made = self._closed(wanted)
         return made.rank if isinstance(made, Items) else None
 

@@ -164,7 +164,7 @@ def further_items(types: DotnetTypes, members: list[Member]) -> tuple[Member, ..
     return tuple(
         [
             Member(f"{ITEM}{OWN_ITEMS + number}", one.type, ByteOffset(rest.offset + one.offset))
-            for one in (*inner.members, *inner.reckoned)
+            for one in (*inner.members, *inner.computed_members)
             if (number := _number(one.name))
         ]
     )
@@ -343,11 +343,14 @@ class DotnetTypes:
             as_in_source(self, layout.fields, members)
         if layout.passed > 1:
             members.append(self._passed_along(layout, members[0]))
-        reckoned = self._reckoned(name, members)
+        computed_members = self._computed_members(name, members)
         if name == LONG_TUPLE:
-            reckoned = further_items(self, members)
+            computed_members = further_items(self, members)
         if names := self.closed.instance(number).names:
-            members, reckoned = renamed(members, names), tuple(renamed(reckoned, names))
+            members, computed_members = (
+                renamed(members, names),
+                tuple(renamed(computed_members, names)),
+            )
         above = -1 if value else self.closed.base(number)
         if above >= 0 and self.closed.name(above) not in ROOTS:
             members.insert(0, Member("", self.object(above), ByteOffset(0), None, True))
@@ -368,9 +371,11 @@ class DotnetTypes:
             return part
         notation = self.runtime.notations.get(name, "")
         kind = "struct" if value else "class"
-        return StructType(shown, kind, size, tuple(members), notation=notation, reckoned=reckoned)
+        return StructType(
+            shown, kind, size, tuple(members), notation=notation, computed_members=computed_members
+        )
 
-    def _reckoned(self, name: str, members: list[Member]) -> tuple[Member, ...]:
+    def _computed_members(self, name: str, members: list[Member]) -> tuple[Member, ...]:
         # Properties that take one field from another. A version that lacks the second counts in
         # the first what is there.
         named = {member.name: at for at, member in enumerate(members)}

@@ -127,7 +127,7 @@ class MonoCode(CodeByAddress):
         return (of_type, of_method) if of_type or of_method else None
 
     def end(self, address: int) -> Address:
-        """The address behind the code of a method, of which ``entry`` told that it begins there."""
+        """The end address of the code of the method for which ``entry`` returned ``address``."""
         return self._ends[address]
 
     def _symbol(self, method: int) -> str | None:

@@ -367,7 +367,7 @@ class MethodDebug:
         return known[at] if at < len(known) else None
 
     def source_line(self, function: Function) -> str | None:
-        """``Program.cs:12``, where a method begins; None where nothing says so."""
+        """``Program.cs:12``, where a method begins; None where the file does not say so."""
         if self.pdb is None:
             return None
         for point in self.pdb.points(self._method(function).row):
@@ -376,7 +376,7 @@ class MethodDebug:
         return None
 
     def instances(self, name: str) -> tuple[Instance, ...]:
-        """None: what was inlined is not told."""
+        """None: the format does not describe inlined calls."""
         return ()
 
     def variables(self, instance: Instance) -> tuple[Variable, ...]:

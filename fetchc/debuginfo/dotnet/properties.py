@@ -215,8 +215,8 @@ def _computed_member(types: DotnetTypes, owner: int, name: str) -> tuple[Member,
     made = types.type(types.object(owner))
     if isinstance(made, SequenceType) and made.length.name == name:
         return (made.length,)
-    reckoned = made.reckoned if isinstance(made, StructType) else ()
-    return tuple([one for one in reckoned if one.name == name])
+    computed_members = made.computed_members if isinstance(made, StructType) else ()
+    return tuple([one for one in computed_members if one.name == name])
 
 
 def _length(types: DotnetTypes, current: int) -> tuple[tuple[Member, ...], int] | None:

@@ -114,7 +114,7 @@ def array_elements(cursor: Cursor) -> Iterator[tuple[int, Cursor]]:
         block = cursor.unsigned(width)
         cursor.offset = base
         cursor.skip(block)
-        # Branches still to be taken: their offset, the bit they are told by, the index so far.
+        # Branches still to be taken: their offset, the bit that selects them, the index so far.
         left = [(cursor.offset, BLOCK >> 1, 0)]
         while left:
             at, bit, index = left.pop()
@@ -428,7 +428,7 @@ class NativeDebugInfo:
             end = start + read.number()
             number, kind = read.number() - FIRST_VARIABLE, read.number()
             if kind not in OPERANDS:
-                break  # what follows cannot be told apart; these have no place then
+                break  # the rest is ambiguous; these have no place then
             operands = tuple([read.number() for _ in range(OPERANDS[kind])])
             found.append(VariableRange(start, end, number, kind, operands))
         return found
@@ -466,4 +466,4 @@ class NativeCode(Protocol):
         """The address behind it."""
 
     def instances(self) -> list[int]:
-        """Offsets in the file of what is said of instantiations; none where nothing is known."""
+        """Offsets in the file of the tables of instantiations; none where there are no tables."""

@@ -130,7 +130,7 @@ def encoded(unit: Unit) -> bytes | None:
     try:
         return _encoded(unit)
     except DebugInfoError:
-        return None  # what was asked for is answered: whoever reads the damaged entry is told
+        return None  # the question has its answer; a reader of the damaged entry gets the error
 
 
 def _encoded(unit: Unit) -> bytes | None:

@@ -174,7 +174,7 @@ def callers(
 ) -> Callers:
     """The calls of ``function``, and what they pass, in terms of a probe at ``address`` in it.
 
-    ``code`` is None where what calls of the machine look like is not told.
+    ``code`` is None where the call instructions of the machine are not known.
     """
     rules = row(elf, address, function.address)
     if code is None:
@@ -464,7 +464,7 @@ _MOST_USES = 64  # that are looked at
 
 
 def uses(elf: Elf, info: DebugInfo, function: Function, code: CodeUses | None) -> Uses:
-    """How ``function`` is used; no uses where what calls of the machine look like is not told."""
+    """How ``function`` is used; no uses where the machine's call instructions are unknown."""
     die = None if function.die is None else info.die(function.die)
     optimised = die is not None and (die.unit.version < 4 or describes_tail_calls(info, die))
     if code is None:

@@ -38,7 +38,7 @@ def find_named(
 
     The order is that of the file for each way of storing a name: in line first, then by
     offset in a string section, then by index. Only the entries of ``within``, if given. Where
-    nothing has the name and a split file is missing, that is told (FC0908, FC0909).
+    nothing has the name and a split file is missing, that is an error (FC0908, FC0909).
     """
     try:
         key = name.encode("utf-8", "surrogateescape")

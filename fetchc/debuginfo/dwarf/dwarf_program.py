@@ -613,7 +613,7 @@ class DwarfEvidence:
         return uses(program._elf, program._info, function, self._used_by_code())
 
     def _used_by_code(self) -> CodeUses | None:
-        """What its code calls; None where what calls of the machine look like is not told."""
+        """What its code calls; None where the call instructions of the machine are not known."""
         program = self._program
         if program._code_uses is None:
             from fetchc.debuginfo.dwarf.call_sites import CodeUses

@@ -39,7 +39,7 @@ FROM_ZERO = C | CPP | OBJECTIVE_C | {dw.DW_LANG_Go, dw.DW_LANG_Rust}
 ASSEMBLY = frozenset({dw.DW_LANG_Mips_Assembler, dw.DW_LANG_Assembly})
 FROM_ZERO |= {0x12, 0x13, 0x15, 0x1E, 0x31, dw.DW_LANG_Mips_Assembler}
 FORTRAN = frozenset({0x07, 0x08, 0x0E, 0x22, 0x23, 0x2D})
-# Languages that are told by name and not read by rules of their own (DWARF 5, table 7.17, and the
+# Languages with a name and without rules of their own (DWARF 5, table 7.17, and the
 # list of later numbers at dwarfstd.org/languages.html).
 OTHERS = dict.fromkeys(FORTRAN, "Fortran") | dict.fromkeys((0x03, 0x0D, 0x2E, 0x2F), "Ada")
 OTHERS |= dict.fromkeys(OBJECTIVE_C, "Objective C") | {0x05: "Cobol", 0x06: "Cobol", 0x09: "Pascal"}

@@ -259,7 +259,7 @@ _MOST = 8  # processes: what they found is put together by one
 _ROOM = 1 << 28  # bytes of memory that each may need; half of it is usual
 _NUMBER = Struct("=Q")
 _PIECE = 1 << 20  # bytes taken from a process at a time
-_TICK = 100  # milliseconds until progress is told again
+_TICK = 100  # milliseconds until progress is reported again
 
 
 def spread(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
@@ -303,7 +303,7 @@ def _allowed() -> int:
 
 
 def _free_memory() -> int:
-    # Bytes that processes can have without others being put out; 0 where nothing says it.
+    # Bytes that processes can have without others being put out; 0 where it is not known.
     # Source: proc_meminfo(5), MemAvailable.
     try:
         with open("/proc/meminfo", "rb") as file:

@@ -188,7 +188,7 @@ def _decoded(unit: Unit, data: bytes, start: int, at: int) -> tuple[int, Name | 
     return die.stop, name, (size or 0) << 32 | (line or 0)
 
 
-_RELEASE = 8 << 20  # bytes read until their pages are given back, and progress is told
+_RELEASE = 8 << 20  # bytes read until their pages are given back, and progress is reported
 _PLACED = frozenset({c.DW_AT_location, c.DW_AT_const_value})
 _STATIC = (c.DW_AT_external, c.DW_AT_declaration, c.DW_AT_const_value)
 # Scopes of other languages, which the pass steps over.
@@ -197,7 +197,7 @@ _FIRST_MATTERS = TAGGED
 
 
 def scan(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
-    """Read all units; ``progress`` is told bytes done and bytes in all.
+    """Read all units; ``progress`` gets the bytes done and the bytes in all.
 
     Raises DebugInfoError FC0904 where an entry cannot be read.
     """
@@ -210,7 +210,7 @@ def scan(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
 
 
 def read_units(units: Iterable[Unit], found: Scan, tell: Callable[[int], None]) -> None:
-    """Add what those units have to ``found``; ``tell`` is told the DieOffset that is reached.
+    """Add what those units have to ``found``; ``tell`` gets the DieOffset that is reached.
 
     Raises DebugInfoError FC0904 where an entry cannot be read.
     """

@@ -554,7 +554,7 @@ def _bit_field(types: TypeTable, die: Die, of_union: bool) -> BitField | None:
 SIGNED = frozenset({DW_ATE_signed, DW_ATE_signed_char})
 UNSIGNED = frozenset({DW_ATE_unsigned, DW_ATE_unsigned_char, DW_ATE_boolean, DW_ATE_UTF})
 CHARACTERS = frozenset({DW_ATE_signed_char, DW_ATE_unsigned_char})
-# All that clang says of _BitInt(13), or of its older name: what stands in the padding is not told
+# All that clang says of _BitInt(13), or of its older name: it does not say what is in the padding
 # (14 puts -3 as 0x1ffd into its two bytes, and three bytes of _BitInt(24) into four).
 WITHOUT_WIDTH = frozenset({"_BitInt", "_ExtInt"})
 ENDIANITY_BIG, ENDIANITY_LITTLE = 1, 2  # DW_END_*: DWARF 5, table 7.16
@@ -577,7 +577,7 @@ def base(types: TypeTable, die: Die, *, in_one_byte: bool = False) -> Type:
     encoding = die.unsigned(DW_AT_encoding)
     bits = die.unsigned(DW_AT_bit_size)
     if encoding in (DW_ATE_signed, DW_ATE_unsigned) and bits is not None and bits != 8 * stated:
-        # _BitInt(13): what stands in the padding bits is the compiler's affair.
+        # _BitInt(13): the compiler chooses the padding bits.
         return UnknownType(name, size, f"only {bits} of its bits are defined")
     if bits is None and name.removeprefix("unsigned ") in WITHOUT_WIDTH:
         return UnknownType(name, size, "how many bits it has is not described")

@@ -137,7 +137,7 @@ class StreamInflater:
         raise NotImplementedError
 
     def _finish(self) -> None:
-        # FC0904 where the stream goes on behind what it promised, or ends badly.
+        # FC0904 where the stream is longer than it promised, or ends badly.
         raise NotImplementedError
 
     def _error(self, what: str) -> DebugInfoError:

@@ -1,8 +1,9 @@
 """A Go program without debug information as a :class:`~fetchc.program.protocol.Program`.
 
-Its functions are in the table that tracebacks are printed by, its types in the descriptors that the
-run time needs. What nothing says without debug information: parameters, results and their types,
-variables, source lines, and types that no value of the program is allocated or converted as.
+Its functions are in the table that the run time prints tracebacks from, its types in the
+descriptors that the run time needs. Without debug information the file does not describe
+parameters, results and their types, variables, source lines, and types that no value of the
+program is allocated or converted as.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["StrippedGoProgram", "stripped_go"]
 
 LANGUAGE = "go"
-# What made a function. Assembly is told apart where nothing says which convention it follows.
+# What compiled a function. The file does not say which calling convention assembly follows.
 COMPILER, ASSEMBLY = "Go cmd/compile", "Go cmd/asm"
 ABI0 = ".abi0"  # the linker's mark of the stack convention, in symbols only
 _MODULE = "runtime.firstmoduledata"

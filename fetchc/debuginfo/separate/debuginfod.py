@@ -57,7 +57,7 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # One download, from a server that may be slow, gone or hostile.
 #
-# It goes on in a thread, so that a server which sends a byte a minute, or never answers, is left
+# It continues in a thread, so that a server which sends a byte a minute, or never answers, is left
 # when its time is over, whatever the thread waits for.
 
 _CHUNK = 1 << 16
@@ -109,7 +109,7 @@ def _number(environment: Mapping[str, str], name: str) -> int:
 def download(
     url: str, file: BinaryIO, limits: Limits, say: Callable[[str], None] | None = None
 ) -> None:
-    """Write what is at ``url`` to ``file``; ``say`` is told how far it is, where it takes long.
+    """Write what is at ``url`` to ``file``; ``say`` gets the progress, where it takes long.
 
     Raises Unavailable, and OSError where it cannot be written.
     """

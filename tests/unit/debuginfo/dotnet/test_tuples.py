@@ -73,7 +73,7 @@ def members(program: DotnetProgram, type_id: TypeId) -> list[Member]:
         case SequenceType(elements=elements):
             return members(program, elements.type)
         case StructType():
-            return [*made.members, *made.reckoned]
+            return [*made.members, *made.computed_members]
         case _:
             return []
 
@@ -134,7 +134,7 @@ def test_elements_behind_the_seventh(program: DotnetProgram) -> None:
     made = program.type(named(program, LONG, names))
     assert isinstance(made, StructType)
     own = {one.name: (one.also, one.offset) for one in made.members if one.name != "Rest"}
-    rest = {one.name: (one.also, one.offset) for one in made.reckoned}
+    rest = {one.name: (one.also, one.offset) for one in made.computed_members}
     assert own == {f"Item{number}": (f"n{number}", 4 * number - 4) for number in range(1, 8)}
     # CoreCLR sorts the fields of a tuple by their size: the long at 64 comes before the byte.
     ints = {f"Item{number}": (f"n{number}", 4 * number) for number in range(8, 15)}
