@@ -255,7 +255,7 @@ def test_the_comparison_can_fail(tmp_path: Path) -> None:
         same(plain, other)
 
 
-def test_one_missing_file_is_told_when_it_is_needed(tmp_path: Path) -> None:
+def test_one_missing_file_is_reported_when_it_is_needed(tmp_path: Path) -> None:
     require("gcc")
     path = build(tmp_path / "split", "c", "gcc", "-O1", "-gsplit-dwarf")
     (path.parent / "program-two.dwo").unlink()

@@ -33,7 +33,7 @@ def test_a_value_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert wrong.endswith("'host0.example.org.' is not 'host9.example.org.'")
 
 
-def test_a_call_that_was_not_seen_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_call_that_was_not_seen_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparing, "calls", lambda output: [*calls(output), calls(output)[0]])
     (wrong,) = run()
     assert wrong == f"{FUNCTION}: 3 hits of 4 calls"

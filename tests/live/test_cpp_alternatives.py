@@ -61,7 +61,7 @@ def test_the_one_that_is_there_is_compared(
     assert "FC0620" not in done.errors
 
 
-def test_a_lone_fetch_arg_is_told_that_nothing_compares(program: Path) -> None:
+def test_a_lone_fetch_arg_has_a_note_that_nothing_compares(program: Path) -> None:
     probe = fetchc.open(str(program)).probe("visit")
     for text in ("*h->port", "h->port.value()", "h->at->y", "std::get<1>(h->v)"):
         assert [one.code for one in probe.compile(text).warnings] == ["FC0620"], text

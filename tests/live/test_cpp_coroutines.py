@@ -85,7 +85,7 @@ def test_a_call_has_the_parameters(
 
 
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_what_goes_on_has_them_in_its_frame(
+def test_what_resumes_has_them_in_its_frame(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, compiler: str
 ) -> None:
     program = _build(tmp_path, compiler, "-O0")

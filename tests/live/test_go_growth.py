@@ -82,7 +82,7 @@ def hits(binary: Path, function: str, at: str = "") -> tuple[list[int], list[int
 
 
 @pytest.mark.parametrize("version", GO_VERSIONS)
-def test_what_a_growing_stack_loses_is_told(version: str, tmp_path: Path) -> None:
+def test_what_a_growing_stack_loses_is_reported(version: str, tmp_path: Path) -> None:
     require_uprobes()
     binary = go_program(version, tmp_path, SOURCE, name="growing")
     right = list(range(1, CALLS + 1))

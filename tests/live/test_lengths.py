@@ -290,7 +290,7 @@ def test_filters(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert "FC0752" in refused.errors
 
 
-def test_what_was_cut_is_told_with_its_length(
+def test_what_was_cut_is_reported_with_its_length(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     where: list[str | Path] = [

@@ -160,7 +160,7 @@ def test_unknown_and_doubtful_names(run: Run) -> None:
     assert ours() == []
 
 
-def test_a_damaged_list_is_told_and_not_trusted(run: Run, tmp_path: Path) -> None:
+def test_a_damaged_list_is_reported_and_not_trusted(run: Run, tmp_path: Path) -> None:
     added(run, "-f", "visit")
     (tmp_path / "fetchc/definitions.json").write_text("damaged")
     done = run("list", f"{GROUP}/*")
@@ -215,7 +215,7 @@ def test_usage(words: tuple[str, ...], run: Run) -> None:
     assert "usage: fetchc" in done.stderr
 
 
-def test_without_privilege_the_help_is_told(tmp_path: Path) -> None:
+def test_without_privilege_the_help_is_shown(tmp_path: Path) -> None:
     require_uprobes()
     script = (
         "import os, sys\n"

@@ -79,7 +79,7 @@ def test_as_many_elements_as_there_are(
                 assert 0 < len(shown[name]) < n
 
 
-def test_a_lone_fetch_arg_is_told_what_it_is_made_of(tmp_path: Path) -> None:
+def test_a_lone_fetch_arg_has_a_note_of_its_members(tmp_path: Path) -> None:
     probe = fetchc.open(str(build(tmp_path, "clang", "-O0"))).probe("use", at=f"arrays.c:{LINE}")
     with pytest.raises(fetchc.CompileError) as caught:
         probe.compile("a").fetcharg  # noqa: B018
@@ -106,7 +106,7 @@ int main(void) {
 """
 
 
-def test_rows_of_parameters_once_their_length_is_reckoned(
+def test_rows_of_parameters_once_their_length_is_computed(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     # gcc -O0 has slots for the lengths, which statements between prologue and body fill.
@@ -228,7 +228,7 @@ int main() { S s; Q q = {3, {1.5L, 7}}; use(&s, &q); }
 """
 
 
-def test_what_a_whole_structure_lacks_is_told_beside_it(
+def test_what_a_whole_structure_lacks_is_reported_beside_it(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require("g++")

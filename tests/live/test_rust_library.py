@@ -47,7 +47,7 @@ def differences(calls: list[dict[str, Any]], args: list[dict[str, Any]]) -> list
 
 @pytest.mark.parametrize("level", ["0", "3"])
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_every_value_is_what_the_program_told(
+def test_every_value_is_what_the_program_printed(
     compiler: str, level: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()

@@ -66,7 +66,7 @@ def differences(printed: list[Call], args: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("level", ["0", "3"])
 @pytest.mark.parametrize("compiler", [pytest.param(one, id=str(one)) for one in COMPILERS])
-def test_every_value_is_what_the_program_told(
+def test_every_value_is_what_the_program_printed(
     compiler: str, level: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()

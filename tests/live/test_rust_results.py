@@ -54,7 +54,7 @@ def refused(binary: Path, name: str) -> str:
 
 @pytest.mark.parametrize("level", ["0", "2"])
 @pytest.mark.parametrize("compiler", COMPILERS)
-def test_every_result_is_what_the_program_told(
+def test_every_result_is_what_the_program_printed(
     compiler: str, level: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()

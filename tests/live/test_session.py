@@ -119,7 +119,7 @@ def test_a_timeout_ends_the_wait_and_not_the_session(session: Session, program: 
     assert values(list(session.events(timeout=0.2))) == [0, 1, 2]
 
 
-def test_a_consumer_that_stops_in_a_batch_goes_on_where_it_stopped(
+def test_a_consumer_that_stops_in_a_batch_continues_where_it_stopped(
     session: Session, program: Path
 ) -> None:
     session.add(plan(session.group, program))
@@ -131,7 +131,7 @@ def test_a_consumer_that_stops_in_a_batch_goes_on_where_it_stopped(
     assert (some, rest) == ([0, 1, 2, 3], [5, 6, 7, 8, 9])
 
 
-def test_plans_share_an_event_and_are_told_apart(session: Session, program: Path) -> None:
+def test_plans_share_an_event_and_are_distinguished(session: Session, program: Path) -> None:
     plans = [plan(session.group, program, which) for which in (0, 7, 9999)]
     other = plan(session.group, program, 7, "other", "x=%di:x8 ")
     session.add(*plans, other)
@@ -200,7 +200,7 @@ def test_threads_and_children_count_and_others_do_not(session: Session, program:
     assert threads[3] not in (pid, grandchild)
 
 
-def test_a_process_that_is_gone_is_told(session: Session) -> None:
+def test_a_process_that_is_gone_is_reported(session: Session) -> None:
     child = subprocess.Popen(["true"])
     child.wait()
     with pytest.raises(TracerError) as refused:
@@ -393,7 +393,7 @@ def test_an_exception_inside_leaves_nothing(program: Path) -> None:
     session.close()
 
 
-def test_an_instance_that_somebody_reads_is_told(program: Path) -> None:
+def test_an_instance_that_somebody_reads_is_reported(program: Path) -> None:
     session = Session()
     with ExitStack() as reading, pytest.raises(TracerError) as refused, session:  # noqa: PT012
         session.add(plan(session.group, program))
@@ -405,7 +405,7 @@ def test_an_instance_that_somebody_reads_is_told(program: Path) -> None:
     (TRACING / "instances" / session.group).rmdir()
 
 
-def test_an_event_in_use_elsewhere_is_told_and_can_be_removed_later(program: Path) -> None:
+def test_an_event_in_use_elsewhere_is_reported_and_can_be_removed_later(program: Path) -> None:
     session = Session()
     enable = TRACING / "events" / session.group / "f0/enable"
     with pytest.raises(TracerError) as refused, session:  # noqa: PT012 - as above

@@ -45,7 +45,7 @@ def test_a_signal_ends_the_trace_and_its_program(number: signal.Signals, program
     assert all(line.endswith("}") for line in output.splitlines())
 
 
-def test_a_process_that_is_watched_goes_on(program: Path) -> None:
+def test_a_process_that_is_watched_continues(program: Path) -> None:
     with subprocess.Popen([program, "loop"], stdout=subprocess.PIPE) as other:
         try:
             with running("n", "-x", program, "-f", "work", "-p", str(other.pid)) as child:
@@ -161,7 +161,7 @@ def test_a_timeout(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert {each["event"] for each in traced.objects} <= {"work"}
 
 
-def test_no_such_program_is_told_before_anything_is_installed(
+def test_no_such_program_is_reported_before_anything_is_installed(
     program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*_: object) -> None:

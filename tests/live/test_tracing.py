@@ -96,13 +96,13 @@ def test_one_process_alone() -> None:
         assert {event.pid for event in session.events()} == {child.pid}
 
 
-def test_a_refused_expression_is_told_at_once() -> None:
+def test_a_refused_expression_is_reported_at_once() -> None:
     path = str(fixture("c/layouts/gcc-O2-dwarf5"))
     with fetchc.tracing() as session, pytest.raises(fetchc.CompileError, match="FC0302"):
         session.add(fetchc.open(path).probe("visit"), ["r->nothing"])
 
 
-def test_long_names_are_told_apart(tmp_path: Path) -> None:
+def test_long_names_are_distinguished(tmp_path: Path) -> None:
     require("gcc")
     name = "f" + 80 * "o"
     source, program = tmp_path / "long.c", tmp_path / "long"

@@ -99,7 +99,7 @@ def test_tasks_have_what_they_took_by_the_clock() -> None:
     assert "| index of vmlinux | 6000 (5000-7000); 200 MB; 1.00x | 3250 |  |" in shown
 
 
-def test_why_a_peer_fails_is_told_where_it_does() -> None:
+def test_why_a_peer_fails_is_reported_where_it_does() -> None:
     row = {"fetchc": _result(0.03), "perf": _result(0.06, status=161)}
     printed = table({"Go 1.15": row}, {}, {"Go 1.15": 1}, [], 9)
     assert "* perf fails on Go 1.15: it supports no variable" in printed

@@ -37,21 +37,21 @@ ELSEWHERE = {
     "FC0622": "tests/unit/debuginfo/dotnet/test_state_machines.py::test_the_body",
     # What only a running kernel refuses.
     "FC0612": "tests/live/test_session.py::test_what_a_killed_session_leaves",
-    "FC0613": "tests/unit/tracer/test_replaced_files.py::test_changes_are_told_once",
-    "FC0701": "tests/unit/tracer/test_tracefs.py::test_an_ordinary_user_is_told",
+    "FC0613": "tests/unit/tracer/test_replaced_files.py::test_changes_are_reported_once",
+    "FC0701": "tests/unit/tracer/test_tracefs.py::test_an_ordinary_user_is_refused",
     "FC0702": "tests/unit/tracer/test_tracefs.py::test_not_mounted",
     "FC0703": "tests/unit/tracer/test_tracefs.py::test_a_kernel_without_uprobe_events",
-    "FC0704": "tests/unit/tracer/test_tracefs.py::test_what_the_kernel_answers_is_told_apart",
+    "FC0704": "tests/unit/tracer/test_tracefs.py::test_each_answer_of_the_kernel_has_its_code",
     "FC0705": "tests/unit/tracer/test_error_log.py::test_the_kernels_words_and_place",
     "FC0706": "tests/unit/tracer/test_error_log.py::test_what_exists_already_is_a_code_of_its_own",
-    "FC0707": "tests/live/test_session.py::test_a_process_that_is_gone_is_told",
+    "FC0707": "tests/live/test_session.py::test_a_process_that_is_gone_is_reported",
     "FC0708": "tests/unit/tracer/test_error_log.py::test_a_filter_has_the_parsers_words",
     "FC0709": "tests/unit/tracer/test_tracefs.py::test_a_setting_that_is_refused",
-    "FC0710": "tests/unit/tracer/test_install.py::test_what_stays_in_use_is_told",
+    "FC0710": "tests/unit/tracer/test_install.py::test_what_stays_in_use_is_reported",
     "FC0711": "tests/live/test_persistent.py::test_what_is_not_ours_is_shown_and_not_touched",
-    "FC0712": "tests/unit/tracer/test_state_file.py::test_a_damaged_file_is_told_and_not_trusted",
-    "FC0713": "tests/unit/tracer/test_threads.py::test_numbers_of_another_namespace_are_told",
-    "FC0714": "tests/unit/tracer/test_install.py::test_a_kernel_without_kprobes_is_told",
+    "FC0712": "tests/unit/tracer/test_state_file.py::test_a_damaged_file_is_not_trusted",
+    "FC0713": "tests/unit/tracer/test_threads.py::test_numbers_of_another_namespace_are_reported",
+    "FC0714": "tests/unit/tracer/test_install.py::test_a_kernel_without_kprobes_is_reported",
     "FC0715": "tests/unit/tracer/test_perf_maps.py::test_what_somebody_else_left_is_not_touched",
     "FC0716": "tests/unit/tracer/test_ring_buffer_pages.py::test_other_pages_are_not_read",
     "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",
@@ -65,7 +65,7 @@ ELSEWHERE = {
     "FC0908": "tests/unit/debuginfo/separate/test_debug_file_search.py::"
     "test_a_debug_file_of_another_build_is_refused",
     "FC0909": "tests/unit/debuginfo/separate/test_debug_file_search.py::"
-    "test_an_alternate_file_that_is_nowhere_is_told_with_all_places",
+    "test_an_alternate_file_that_is_nowhere_is_reported_with_all_places",
     "FC0905": "tests/unit/debuginfo/test_dwarf_program.py::test_an_unread_machine_is_refused",
 }
 

@@ -159,7 +159,7 @@ def test_a_name_that_doubles_ends_with_the_question(tmp_path: Path) -> None:
     assert found.seconds < 10
 
 
-def test_a_batch_goes_on_behind_a_question_that_costs_too_much(tmp_path: Path) -> None:
+def test_a_batch_continues_after_a_question_that_costs_too_much(tmp_path: Path) -> None:
     bomb, sound = tmp_path / "bomb", Path("corpus/c/layouts/bin/gcc-O2-dwarf5").absolute()
     bomb.write_bytes(symbols(2_000_000, b"visit" * 200))
     lines = "".join(
@@ -191,7 +191,7 @@ def test_memory_that_is_not_there_is_a_refusal(monkeypatch: pytest.MonkeyPatch) 
     [("FETCHC_MAX_MEMORY", "much"), ("FETCHC_MAX_MEMORY", "0"), ("FETCHC_MAX_SECONDS", "-1"),
      ("FETCHC_MAX_SECONDS", "\u0661")],
 )  # fmt: skip
-def test_a_ceiling_that_is_none_is_told_of(name: str, value: str) -> None:
+def test_a_ceiling_that_is_none_is_reported(name: str, value: str) -> None:
     found = cost(("functions", "-x", "/bin/true"), **{name: value})
     assert found.status == 2
     assert found.err.startswith(f"error: {name} is `{value}`, not a")

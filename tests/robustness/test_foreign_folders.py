@@ -120,7 +120,7 @@ def test_a_lock_that_a_stranger_holds_is_not_waited_for(tmp_path: Path) -> None:
             state.load()
 
 
-def test_a_list_that_is_no_file_is_told(tmp_path: Path) -> None:
+def test_a_list_that_is_no_file_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "fetchc/definitions.json"
     path.parent.mkdir()
     os.mkfifo(path)

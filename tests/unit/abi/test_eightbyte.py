@@ -132,7 +132,7 @@ def test_x87_and_complex_results() -> None:
     assert isinstance(parameter_places(table.program, C, [t["int"]], [unnamed])[0], Absent)
 
 
-def test_sixteen_byte_floats_are_told_apart_by_name() -> None:
+def test_sixteen_byte_floats_are_distinguished_by_name() -> None:
     table = TypeTable()
     t = scalars(table)
     unknown = table.add(FloatType("real", ByteSize(16)))

@@ -39,7 +39,7 @@ def test_a_whole_list_is_at_its_positions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "listed", "positions"),
+    ("described", "listed", "positions"),
     [
         ((WORD, WORD), (WORD,), []),  # func(_ int, a int) or func(a, _ int)
         ((WORD, TEXT), (TEXT,), []),  # func(_ int, a string)
@@ -56,7 +56,7 @@ def test_a_whole_list_is_at_its_positions() -> None:
     ],
 )
 def test_only_what_can_be_nowhere_else_is_at_its_position(
-    told: tuple[int, ...], listed: tuple[int, ...], positions: list[int]
+    described: tuple[int, ...], listed: tuple[int, ...], positions: list[int]
 ) -> None:
-    found = [i for i in range(len(listed)) if at_its_position(told, listed, i)]
+    found = [i for i in range(len(listed)) if at_its_position(described, listed, i)]
     assert found == positions

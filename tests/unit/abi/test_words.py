@@ -170,8 +170,8 @@ def test_what_is_not_known_stops_the_rest() -> None:
 def test_what_goes_by_reference() -> None:
     types = Types("itanium-aarch64")
     made = types._struct(["long"])
-    told = [made, StructType("t", "struct", made.size, made.members, by_reference=True)]
-    ids = [types.table.add(each) for each in (told[1], told[0])]
+    structures = [made, StructType("t", "struct", made.size, made.members, by_reference=True)]
+    ids = [types.table.add(each) for each in (structures[1], structures[0])]
     places = parameter_places(types.table.program, types.convention, ids)
     assert types.shown(places[0]) == "0(x0)"
     assert "passed by reference" in types.shown(places[1])

@@ -116,7 +116,7 @@ def test_questions_about_one_binary_stay_together() -> None:
     ]
 
 
-def test_a_worker_that_is_gone_is_told_and_the_rest_called_off() -> None:
+def test_a_worker_that_is_gone_is_reported_and_the_rest_called_off() -> None:
     executor = Recording(broken=True)
     with pytest.raises(OSError, match="a worker is gone"):
         list(fetchc.bulk(QUESTIONS, executor))

@@ -90,7 +90,7 @@ def test_a_line_of_json() -> None:
     assert read_line(json.dumps(GOOD).encode() + b"\r\n") == GOOD
 
 
-def test_a_question_that_is_none_is_still_told_apart() -> None:
+def test_an_invalid_question_is_still_distinguished() -> None:
     assert identity({"id": "mine", "bogus": 1}) == "mine"
     assert identity({"id": []}) is None
     assert identity("id") is None

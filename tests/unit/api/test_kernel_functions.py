@@ -76,7 +76,7 @@ def test_definitions_name_the_function(kernel: str) -> None:
         inside.compile("file->flags")  # nothing says where it is there
 
 
-def test_functions_of_one_program_are_told_apart(kernel: str) -> None:
+def test_functions_of_one_program_are_distinguished(kernel: str) -> None:
     program = fetchc.open(kernel)
     assert program.probe("vfs_read").key != program.probe("vfs_copy").key
 

@@ -36,7 +36,7 @@ def test_a_function_is_no_type(probe: fetchc.Probe, text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "code"), [("int(nothing)", "FC0201"), ("len(r, r)", "FC0101"), ("(none)r", "FC0204")]
 )
-def test_what_is_wrong_otherwise_is_told_as_before(
+def test_what_is_wrong_otherwise_is_refused_as_before(
     probe: fetchc.Probe, text: str, code: str
 ) -> None:
     found, message, _ = refused(probe, text)

@@ -22,7 +22,7 @@ def library() -> fetchc.Program:
 
 
 @pytest.mark.parametrize(
-    ("function", "expression", "told", "help"),
+    ("function", "expression", "part", "help"),
     [
         (TEXT, "value?.Length", "`?` has no meaning", "leave the `?` out"),
         (TEXT, "value!.Length", "`!` has no meaning", "leave the `!` out"),
@@ -40,12 +40,12 @@ def library() -> fetchc.Program:
     ],
 )
 def test_refusals(
-    function: str, expression: str, told: str, help: str | None, library: fetchc.Program
+    function: str, expression: str, part: str, help: str | None, library: fetchc.Program
 ) -> None:
     with pytest.raises(CompileError) as refused:
         library.probe(function, kernel="6.1").compile(expression)
     (one,) = refused.value.diagnostics
-    assert told in " ".join((one.message, *one.notes))
+    assert part in " ".join((one.message, *one.notes))
     assert one.help is None if help is None else help in (one.help or "")
 
 

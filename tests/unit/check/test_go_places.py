@@ -228,8 +228,8 @@ def test_what_is_in_front_of_a_parameter_without_a_name_is_proved(tmp_path: Path
 
 def _words(room: int) -> bytes:
     # Nine in registers, with their room for spilling behind the stack, then the first on the stack.
-    told = [bytes([room + 8 * index, 8]) for index in range(9)]
-    return b"".join([*told, bytes([0, 8])]) + b"\xfc" + ENDED
+    entries = [bytes([room + 8 * index, 8]) for index in range(9)]
+    return b"".join([*entries, bytes([0, 8])]) + b"\xfc" + ENDED
 
 
 def test_beyond_the_stream_the_size_proves_a_list_of_words(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_beyond_the_stream_the_size_proves_a_list_of_words(tmp_path: Path) -> No
     assert fetched(more, "p0", "p8", "p9") == ["FC0407"] * 3
 
 
-def test_a_long_list_is_told_one_by_one_where_nothing_so_small_hides(tmp_path: Path) -> None:
+def test_a_long_list_is_reported_one_by_one_where_nothing_so_small_hides(tmp_path: Path) -> None:
     # 4 bytes behind the last one belong to nothing: no number told of is so small.
     listed = [parameter(f"p{index}", "int") for index in range(11)] + [parameter("q", "int8")]
     at = probe(tmp_path, REGISTERS, listed, 96, _words(24))

@@ -124,10 +124,10 @@ def test_refusals(tmp_path: Path, machine: str, argument: str, code: str, part: 
     probe = program(tmp_path, machine, f"-4@$1 {argument}").probe("srv:at", kernel="6.12")
     with pytest.raises(fetchc.CompileError) as refused:
         probe.compile("$arg2").fetcharg  # noqa: B018
-    (told,) = refused.value.diagnostics
-    assert told.code == code
-    label = "" if told.primary is None else told.primary.text
-    assert part in told.message + label
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.code == code
+    label = "" if diagnostic.primary is None else diagnostic.primary.text
+    assert part in diagnostic.message + label
     assert probe.compile("$arg1").fetcharg == r"\1:s32"  # one that is bad leaves the others
 
 

@@ -138,7 +138,9 @@ def test_a_link_leads_beside_the_program(folder: Path, capsys: pytest.CaptureFix
         (place / "program.debug").unlink()
 
 
-def test_where_it_was_looked_for_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_where_it_was_looked_for_is_reported(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     objcopy(f"--add-gnu-debuglink={folder}/debug/program.debug", folder / "program")
     assert compiled(folder, "--debug-dir", folder / "empty", "--at", "0x47e0") != 0
     printed = capsys.readouterr().err
@@ -193,20 +195,20 @@ def slow(content: bytes, until: Event) -> Answer:
     return answer
 
 
-def test_who_waits_for_a_server_is_told(
+def test_a_wait_for_a_server_is_reported(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(debuginfod, "_FIRST", 0.0)
     monkeypatch.setattr(debuginfod, "_EACH", 600.0)
-    told = Event()
+    reported = Event()
     say = Output.say
 
     def noted(self: Output, text: str) -> None:
         say(self, text)
-        told.set()
+        reported.set()
 
     monkeypatch.setattr(Output, "say", noted)
-    with serving(slow((folder / "debug/program.debug").read_bytes(), told)) as server:
+    with serving(slow((folder / "debug/program.debug").read_bytes(), reported)) as server:
         monkeypatch.setenv("DEBUGINFOD_URLS", server)
         assert compiled(folder) == 0
         printed = capsys.readouterr()

@@ -16,10 +16,10 @@ WRONG = ["compile", "r->nope", *ASKED[2:]]
 CODE = """
 import os, sys
 ending = os._exit
-def told(status):
+def reported_exit(status):
     os.write(1, b"at once")
     ending(status)
-os._exit = told
+os._exit = reported_exit
 from fetchc.cli import main
 sys.exit(main())
 """
@@ -51,7 +51,7 @@ def test_what_is_registered_for_the_end_is_done() -> None:
     assert done.stdout.endswith("the end\n")
 
 
-def test_a_caller_with_words_of_its_own_goes_on() -> None:
+def test_a_caller_with_words_of_its_own_continues() -> None:
     code = CODE.replace("sys.exit(main())", "print('status', main(sys.argv[1:]))")
     assert _run(code, ASKED).stdout.endswith("status 0\n")
 

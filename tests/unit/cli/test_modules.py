@@ -34,7 +34,7 @@ for module in (fetchc.debuginfo.elf, fetchc.quantities):
 """
 
 
-def _told(*how: str) -> tuple[str, str]:
+def _imports(*how: str) -> tuple[str, str]:
     done = subprocess.run(
         [sys.executable, "-c", TOLD, *how],
         capture_output=True,
@@ -46,8 +46,8 @@ def _told(*how: str) -> tuple[str, str]:
 
 
 def test_a_module_says_the_same_of_itself() -> None:
-    own, loaders = _told("own")
-    ordinary, others = _told("ordinary")
+    own, loaders = _imports("own")
+    ordinary, others = _imports("ordinary")
     assert own == ordinary
     assert set(loaders.split()) == {"fetchc.cli.module_finder"}
     assert "fetchc.cli.module_finder" not in others

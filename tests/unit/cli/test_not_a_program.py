@@ -56,12 +56,12 @@ def test_kernel_modules(name: str, tmp_path: Path, capsys: pytest.CaptureFixture
     packed = path.suffix in (".xz", ".zst")
     content = FILE.read_bytes()
     path.write_bytes(b"\xfd7zXZ" if packed else content[:16] + b"\1\0" + content[18:])
-    status, told = said(str(path), capsys)
+    status, printed = said(str(path), capsys)
     assert status == 3
-    assert ("error[FC0902]" if packed else "error[FC0905]") in told
+    assert ("error[FC0902]" if packed else "error[FC0905]") in printed
     named = "name the module in a kernel that has loaded it: `-x kernel:snd_pcm`"
     linked = "name the program or library that it is linked into"
-    assert told.endswith(f"   = help: {linked if name == 'main.o' else named}\n")
+    assert printed.endswith(f"   = help: {linked if name == 'main.o' else named}\n")
 
 
 def test_debug_information_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -27,7 +27,7 @@ def test_what_agrees_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_what_differs_is_told_by_binary(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_differs_is_reported_by_binary(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["offsets", "runtime.g.goid", *binaries(*GO)]) == 0
     marked, first, second = capsys.readouterr().out.splitlines()
     assert marked.startswith("runtime.g.goid  differs: type")

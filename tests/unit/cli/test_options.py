@@ -23,7 +23,7 @@ def test_what_repeats_is_gathered() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("compile", "n", "-x", "a", "-x", "b"), "one --binary is enough: `a` or `b`?"),
         (
@@ -37,10 +37,10 @@ def test_what_repeats_is_gathered() -> None:
     ],
 )
 def test_of_two_values_none_is_taken(
-    words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]
+    words: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert parse(words) == 2
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_the_same_value_twice() -> None:

@@ -50,10 +50,10 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_refusals_do_not_end_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["perfmap", "find", "0x1", "Nobody.Called", "40000", "-x", SAMPLE]) == 1
-    told = capsys.readouterr()
-    assert told.out == LINE
-    assert "error[FC0206]: no method" in told.err
-    assert "error[FC0202]: no function `Nobody.Called`" in told.err
+    printed = capsys.readouterr()
+    assert printed.out == LINE
+    assert "error[FC0206]: no method" in printed.err
+    assert "error[FC0202]: no function `Nobody.Called`" in printed.err
 
 
 def test_a_program_of_c_has_no_such_map(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,8 +31,8 @@ def test_a_niche_has_a_variant_of_every_other_number(capsys: pytest.CaptureFixtu
     name = "core::option::Option<&requests::Point>"
     assert main(["types", name, "-x", str(BINARY), "--format", "json"]) == 0
     (shown,) = json.loads(capsys.readouterr().out)
-    told = [(one["name"], one["value"], len(one["members"])) for one in shown["variants"]]
-    assert (shown["kind"], told) == ("enum", [("None", 0, 0), ("Some", None, 1)])
+    variants = [(one["name"], one["value"], len(one["members"])) for one in shown["variants"]]
+    assert (shown["kind"], variants) == ("enum", [("None", 0, 0), ("Some", None, 1)])
     (field,) = shown["variants"][1]["members"]
     assert (field["name"], field["offset"], field["type"]) == ("__0", 0, "&requests::Point")
 

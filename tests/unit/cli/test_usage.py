@@ -12,7 +12,7 @@ CPP = str(fixture("cpp/addressbook/g++-O2"))
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (["help"], "did you mean `fetchc --help`?"),
         (["help", "trace"], "did you mean `fetchc trace --help`?"),
@@ -26,11 +26,11 @@ CPP = str(fixture("cpp/addressbook/g++-O2"))
     ],
 )
 def test_what_to_write_instead(
-    words: list[str], told: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(words) == 2
     said = capsys.readouterr()
-    assert told in said.err
+    assert message in said.err
     assert not said.out
 
 
@@ -40,17 +40,17 @@ def test_an_option_of_another_command_is_not_advised(capsys: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize(
-    ("glob", "binary", "told"),
+    ("glob", "binary", "message"),
     [
         ("AddressBook", CPP, "a glob is of whole names"),
         ("visti", C, "did you mean `visit`?"),
     ],
 )
 def test_functions_that_there_are_not(
-    glob: str, binary: str, told: str, capsys: pytest.CaptureFixture[str]
+    glob: str, binary: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["functions", glob, "-x", binary]) == 1
-    assert told in capsys.readouterr().err
+    assert message in capsys.readouterr().err
 
 
 def test_names_of_files_without_a_folder(capsys: pytest.CaptureFixture[str]) -> None:

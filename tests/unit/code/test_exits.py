@@ -20,7 +20,7 @@ def test_a_return_inside_another_instruction_is_none() -> None:
     assert exits(code, BASE, "x86_64").returns == (BASE + 5, BASE + 13)
 
 
-def test_jumps_out_are_told_from_jumps_within() -> None:
+def test_jumps_out_are_distinguished_from_jumps_within() -> None:
     # je +0; jmp +2 (within); nop; nop; jmp far ahead; jmp *rax
     code = bytes.fromhex("7400 eb02 9090 e9fb0f0000 ffe0")
     found = exits(code, BASE, "x86_64")

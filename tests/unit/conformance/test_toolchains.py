@@ -62,15 +62,15 @@ def test_a_compiler_that_crashes(tmp_path: Path) -> None:
 
 
 def test_a_compiler_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = tmp_path / "pid"
-    command = wrapper(tmp_path, f"sleep 1000 & echo $! >{told}; wait")
+    pid_file = tmp_path / "pid"
+    command = wrapper(tmp_path, f"sleep 1000 & echo $! >{pid_file}; wait")
     for seconds in (0.5, 4, 32):  # until it is there to hang
         monkeypatch.setattr(c_programs, "_BUILD_SECONDS", seconds)
         message = diagnosed(command, tmp_path, "FC0803")
         assert message == f"`cc` did not end within {seconds:g} s"
-        if told.exists() and told.read_text():
+        if pid_file.exists() and pid_file.read_text():
             break
-    assert _ends(int(told.read_text()))
+    assert _ends(int(pid_file.read_text()))
 
 
 def _ends(pid: int) -> bool:

@@ -302,7 +302,7 @@ def test_answers_are_kept_only_up_to_a_bound(
     assert len(found._parameters) <= 3
 
 
-def test_opening_loads_nothing_dear() -> None:
+def test_opening_loads_nothing_slow() -> None:
     dear = "dataclasses typing json pathlib logging argparse elftools lark tomllib inspect"
     code = (
         "import sys; import fetchc.debuginfo.dwarf.dwarf_program; "

@@ -10,10 +10,10 @@ from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from tests.support.elfwriter import elf_file
 
 
-@pytest.mark.parametrize(("section", "told"), [("__managedcode", True), (".text", False)])
-def test_a_stripped_program_of_nativeaot(tmp_path: Path, section: str, told: bool) -> None:
+@pytest.mark.parametrize(("section", "recognized"), [("__managedcode", True), (".text", False)])
+def test_a_stripped_program_of_nativeaot(tmp_path: Path, section: str, recognized: bool) -> None:
     path = tmp_path / "app"
     path.write_bytes(elf_file({section: b"\xc3" * 16}))
     notes, help = DwarfProgram(str(path)).debug_info_advice()
-    assert ("NativeAOT" in "".join(notes)) is told
-    assert ("ReadyToRun" in help) is told
+    assert ("NativeAOT" in "".join(notes)) is recognized
+    assert ("ReadyToRun" in help) is recognized

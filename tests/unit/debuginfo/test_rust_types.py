@@ -69,8 +69,8 @@ def test_a_tag_tells_each_variant(tmp_path: Path) -> None:
     values = [number(dw.DW_AT_discr_value, 0), number(dw.DW_AT_discr_value, 255), None]
     made = read(tmp_path, *enum_of("u8", [*values]))
     assert isinstance(made, t.StructType)
-    told = [(one.member.name, one.value, one.member.offset) for one in made.variants]
-    assert told == [("V0", 0, 8), ("V1", 255, 8), ("V2", None, 8)]
+    variants = [(one.member.name, one.value, one.member.offset) for one in made.variants]
+    assert variants == [("V0", 0, 8), ("V1", 255, 8), ("V2", None, 8)]
     assert [one.name for one in made.members] == ["discriminant"]
 
 
@@ -94,7 +94,7 @@ def test_a_negative_tag_in_the_shortest_form(tag: str, tmp_path: Path) -> None:
     assert [one.value for one in made.variants] == [0xFB, 0x8000, 7]
 
 
-def test_a_tag_of_two_words_is_told_by_the_first(tmp_path: Path) -> None:
+def test_a_tag_of_two_words_is_read_from_the_first(tmp_path: Path) -> None:
     def block(value: int) -> Attr:
         return Attr(dw.DW_AT_discr_value, dw.DW_FORM_block1, value.to_bytes(16, "little"))
 

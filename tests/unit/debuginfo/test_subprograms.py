@@ -101,7 +101,7 @@ def test_clones_answer_to_the_name() -> None:
     assert program.functions_named(clone.symbol) == (clone,)
 
 
-def test_versions_of_one_name_are_told_apart(tmp_path: Path) -> None:
+def test_versions_of_one_name_are_distinguished(tmp_path: Path) -> None:
     require("gcc")
     source = """
     int old(int n) { return n; }
@@ -145,7 +145,7 @@ def test_names_of_nothing(directory: Path, name: str) -> None:
     assert program.functions_named(name) == ()
 
 
-def test_a_function_without_code_of_its_own_is_told_apart(directory: Path) -> None:
+def test_a_function_without_code_of_its_own_is_distinguished(directory: Path) -> None:
     program = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     assert program.functions_named("inlined") == ()
     assert program.evidence.is_only_inlined("inlined")

@@ -86,9 +86,11 @@ def refusal(path: Path, text: str) -> tuple[str, str]:
     """The code, and which of the reasons is given."""
     with pytest.raises(fetchc.CompileError) as refused:
         fetchc.open(str(path)).probe("vfs_test", kernel="6.12").compile(text).fetcharg  # noqa: B018
-    (told,) = refused.value.diagnostics
-    (reason,) = [one for one in ("each processor", "each boot", "2 symbols") if one in told.message]
-    return told.code, reason
+    (diagnostic,) = refused.value.diagnostics
+    (reason,) = [
+        one for one in ("each processor", "each boot", "2 symbols") if one in diagnostic.message
+    ]
+    return diagnostic.code, reason
 
 
 def test_what_is_in_no_function_is_no_place(vmlinux: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_small_file_does_not_take_much_memory(tmp_path: Path) -> None:
     tracemalloc.stop()
 
 
-def test_without_the_library_it_is_told_how_to_get_it(
+def test_without_the_library_the_help_names_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "zstandard", None)

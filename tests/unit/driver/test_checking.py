@@ -104,10 +104,10 @@ def test_kernel_probes(text: str, kind: str, ranges: list[tuple[str, str | None]
 
 def test_fields_that_some_kernels_misread() -> None:
     line = "e:g/e syscalls.sys_enter_openat file=+0($filename):ustring flags=$flags"
-    told = "reads one byte of `$filename` if it points to characters"
+    misreading = "reads one byte of `$filename` if it points to characters"
     for version, misread in (("6.12", False), ("6.18", True), ("7.1", True), ("7.2", False)):
         (warning,) = check_definition(line, kernel(version)).warnings
-        assert warning.notes[1:] == ((f"Linux {version} {told}",) if misread else ())
+        assert warning.notes[1:] == ((f"Linux {version} {misreading}",) if misread else ())
 
 
 def test_a_turn_is_where_a_verdict_can_change() -> None:
@@ -117,7 +117,7 @@ def test_a_turn_is_where_a_verdict_can_change() -> None:
     assert [previous(version) for version in ((7, 3), (5, 0), (7, 0))] == [(7, 2), (4, 20), (6, 19)]
 
 
-def test_every_cause_is_told_in_its_place() -> None:
+def test_every_cause_is_reported_in_its_place() -> None:
     text = "p:g/1e /no/such:0x10 a=+x(%rdi):bool a=$foo:u8[65]"
     assert sorted(codes(text), key=str) == sorted(
         [
@@ -142,7 +142,7 @@ def test_every_cause_is_told_in_its_place() -> None:
         ("$comm:char[99999999999]", ["FC0505", "FC0507"]),
     ],
 )
-def test_what_is_told_beside_an_array_that_means_nothing(text: str, found: list[str]) -> None:
+def test_what_is_reported_beside_an_array_that_means_nothing(text: str, found: list[str]) -> None:
     # Of its elements what is wrong with them, and nothing of what stands in for them: before 6.5
     # the kernel has no `char`.
     problems = check_definition(text, kernel("5.10" if "$" not in text else "6.12")).problems

@@ -40,7 +40,7 @@ def test_a_fetch_arg_that_somebody_wrote() -> None:
     ]
 
 
-def test_elements_of_slices_are_told_from_pointers_to_them() -> None:
+def test_elements_of_slices_are_distinguished_from_pointers_to_them() -> None:
     assert [shown for _, shown, _ in hops(GO_REGISTERS, HANDLE, "s->zones[1][2]")] == [
         "s",
         "s->zones.array",
@@ -133,11 +133,11 @@ def test_the_way_back_leads_to_the_same_bytes(name: str) -> None:
     """What a fetch-arg is said to be, compiled again, is that fetch-arg."""
     program = fetchc.open(str(fixture(name)))
     compared, refused = 0, Counter[str]()
-    for function, told in expressions(name).items():
+    for function, of_function in expressions(name).items():
         if "%" in function:
             continue
         probe = program.probe(function)
-        for expression in told:
+        for expression in of_function:
             try:
                 fetcharg = probe.compile(expression).fetcharg
             except fetchc.CompileError:

@@ -66,8 +66,8 @@ def asked(program: fetchc.Program, function: str, expression: str) -> tuple[str,
 @pytest.mark.parametrize(("linker", "second"), [("gold", "+4(%di):s32"), ("lld", "FC0903")])
 def test_what_a_probe_of_one_sees(tmp_path: Path, linker: str, second: str) -> None:
     program = built(tmp_path, "clang", linker)
-    (told,) = asked(program, "get_a", "p->wanted")[1]
-    assert told == "FC0624 calls of `get_b` are seen too"
+    (warnings,) = asked(program, "get_a", "p->wanted")[1]
+    assert warnings == "FC0624 calls of `get_b` are seen too"
     assert asked(program, "get_a", "p->wanted")[0] == "+8(%di):s32"
     # lld says of what it folded that it is nowhere; gold's entry has the place.
     assert asked(program, "get_b", "p->wanted")[0] == second
@@ -125,9 +125,9 @@ def test_functions_that_gcc_made_one_of(tmp_path: Path, compiler: str) -> None:
     program = fetchc.open(str(tmp_path / "same"))
     other = [f"FC0624 calls of `{'get_b(B*, int)' if plus else 'get_b'}` are seen too"]
     assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", other)
-    told = ["FC0624 calls of `get_a` are seen too"]
-    assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", told)
-    assert asked(program, "get_b", "k") == ("%si:s32", told)
+    warnings = ["FC0624 calls of `get_a` are seen too"]
+    assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", warnings)
+    assert asked(program, "get_b", "k") == ("%si:s32", warnings)
     assert program.probe("get_b", returns=True, kernel="6.1").compile("$retval").fetcharg
     with pytest.raises(fetchc.CompileError, match="FC0401"):
         program.probe("get_b", at="+1", kernel="6.1").compile("p->wanted")
@@ -161,10 +161,10 @@ def test_functions_that_gcc_made_one_of_at_link_time(tmp_path: Path) -> None:
     command = ["gcc", "-g", "-O2", "-flto", "-flto-partition=max", "one.c", "other.c", "-o", "one"]
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60, capture_output=True)
     program = fetchc.open(str(tmp_path / "one"))
-    told = ["FC0624 calls of `get_b` are seen too"]
-    assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", told)
-    told = ["FC0624 calls of `get_a` are seen too"]
-    assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", told)
+    warnings = ["FC0624 calls of `get_b` are seen too"]
+    assert asked(program, "get_a", "p->wanted") == ("+8(%di):s32", warnings)
+    warnings = ["FC0624 calls of `get_a` are seen too"]
+    assert asked(program, "get_b", "p->wanted") == ("+4(%di):s32", warnings)
 
 
 METHODS = """

@@ -35,12 +35,15 @@ def refused(path: Path | str, function: str) -> Diagnostic:
 
 
 def test_the_library_is_named(program: Path) -> None:
-    told = refused(program, "puts")
-    assert told.code == "FC0202"
-    assert told.message == f"`puts` is in a library that `{program}` loads, not in the file itself"
-    assert told.notes == ("it loads `libc.so.6`",)
-    assert told.help is not None
-    advised = told.help.partition("`-x ")[2].partition("`")[0]
+    diagnostic = refused(program, "puts")
+    assert diagnostic.code == "FC0202"
+    assert (
+        diagnostic.message
+        == f"`puts` is in a library that `{program}` loads, not in the file itself"
+    )
+    assert diagnostic.notes == ("it loads `libc.so.6`",)
+    assert diagnostic.help is not None
+    advised = diagnostic.help.partition("`-x ")[2].partition("`")[0]
     # What is advised works.
     assert fetchc.open(advised).probe("puts").function is not None
 
@@ -52,25 +55,25 @@ def test_other_names_are_not_imported(program: Path) -> None:
 
 def test_the_overload_with_as_many_parameters_is_meant() -> None:
     path = fixture("cpp/addressbook/g++-O2")
-    told = refused(path, "AddressBook::AddContact(std::string, std::string, std::string)")
+    diagnostic = refused(path, "AddressBook::AddContact(std::string, std::string, std::string)")
     meant = "AddressBook::AddContact(std::string&, std::string&, std::string&)"
-    assert told.help == f"did you mean `{meant}`?"
-    told = refused(path, "AddressBook::AddContact(std::string, int)")
-    assert told.help == "did you mean `AddressBook::AddContact(std::string const&, int)`?"
+    assert diagnostic.help == f"did you mean `{meant}`?"
+    diagnostic = refused(path, "AddressBook::AddContact(std::string, int)")
+    assert diagnostic.help == "did you mean `AddressBook::AddContact(std::string const&, int)`?"
 
 
 def test_a_point_and_a_distance_from_it() -> None:
     program = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5")))
     with pytest.raises(CompileError) as refusal:
         program.probe("main.c:17", at="+4")
-    told = "a point in `-f` is whole: with `--at`, name the function there"
-    assert refusal.value.diagnostics[0].help == told
+    diagnostic = "a point in `-f` is whole: with `--at`, name the function there"
+    assert refusal.value.diagnostics[0].help == diagnostic
 
 
 def test_functions_of_the_program_come_before_those_of_libraries() -> None:
-    told = refused(fixture("go/features/go1.27"), "Error")
-    assert told.code == "FC0203"
-    assert told.notes[0] == "`main.(*wrapped).Error`"
+    diagnostic = refused(fixture("go/features/go1.27"), "Error")
+    assert diagnostic.code == "FC0203"
+    assert diagnostic.notes[0] == "`main.(*wrapped).Error`"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +92,6 @@ def test_probe_points_as_other_tools_write_them(program: Path, name: str, help: 
 
 
 def test_a_file_without_static_probes(program: Path) -> None:
-    told = refused(program, "srv:request").help
-    assert told is not None
-    assert told.startswith("it has no static probes (USDT)")
+    diagnostic = refused(program, "srv:request").help
+    assert diagnostic is not None
+    assert diagnostic.startswith("it has no static probes (USDT)")

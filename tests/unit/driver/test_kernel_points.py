@@ -229,20 +229,20 @@ def test_a_system_call_by_a_name_of_its_source(
     program = kernel._program
     assert isinstance(program, BtfProgram)
 
-    def told() -> str:
+    def definition() -> str:
         with pytest.raises(fetchc.CompileError) as refusal:
             kernel.probe(name, kernel="6.12")
         return str(refusal.value.diagnostics[0].help)
 
     registers = "it is `__arm64_sys_example`, which has the caller's registers: `regs`"
-    assert (told() == registers) == (name in SYSTEM_CALLS)
+    assert (definition() == registers) == (name in SYSTEM_CALLS)
     folder = tmp_path / "events" / "syscalls" / "sys_enter_example"
     folder.mkdir(parents=True)
     (folder / "format").write_text(FORMAT)
     monkeypatch.setattr("fetchc.debuginfo.btf.event_formats.TRACEFS", (str(tmp_path),))
     program.running = True
     event = "`-f tracepoint:syscalls:sys_enter_example`, before Linux 5.15 `__arm64_sys_example`"
-    assert told().endswith(event) == (name in SYSTEM_CALLS)
+    assert definition().endswith(event) == (name in SYSTEM_CALLS)
 
 
 def test_a_bpf_program_reads_the_record_itself(kernel: fetchc.Program) -> None:

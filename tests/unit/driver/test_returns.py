@@ -27,7 +27,7 @@ def test_each_return_instruction_is_probed(binary: str, function: str) -> None:
     assert len({line.split()[1] for line in lines}) == len(lines)
 
 
-def test_one_that_jumps_out_is_told_of() -> None:
+def test_one_that_jumps_out_is_reported() -> None:
     probe = opened("go/features/go1.27").probe("runtime.memequal", returns=True, kernel="6.1")
     (warning,) = probe.warnings
     assert warning.code == "FC0609"

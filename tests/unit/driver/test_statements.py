@@ -95,11 +95,11 @@ def test_addresses_of_a_line_are_those_of_the_disassembler(
     program = built(directory, compiler, level)
     for line in (8, 9, 15):
         found = addresses(program.probe(at=f"lines.c:{line}", kernel="6.1"))
-        told = subprocess.run(
+        printed = subprocess.run(
             ["addr2line", "-e", program.path, *map(hex, found)],
             capture_output=True, text=True, check=True, timeout=60,
         ).stdout.split("\n")  # fmt: skip
-        at = [one.split(" ")[0].rpartition(":")[2] for one in told if one]
+        at = [one.split(" ")[0].rpartition(":")[2] for one in printed if one]
         assert at.count(str(line)) >= 1
         assert {int(one) for one in at} <= set(range(4, 24))
 
@@ -123,7 +123,7 @@ def test_one_fetch_arg_is_refused_where_the_places_differ(directory: Path) -> No
     assert probe.compile("total").fetcharg.startswith("@+0x")  # the same for all
 
 
-def test_what_one_address_lacks_is_told_with_the_address(directory: Path) -> None:
+def test_what_one_address_lacks_is_reported_with_the_address(directory: Path) -> None:
     program = built(directory, "gcc", "-O2")
     probe = program.probe("scale", kernel="6.1")
     with pytest.raises(fetchc.CompileError) as caught:
@@ -142,7 +142,7 @@ def test_lines_without_code_are_refused_with_those_near(directory: Path) -> None
     assert refusal(program, None, "elsewhere.c:8").message.endswith("a file `elsewhere.c`")
 
 
-def test_files_of_one_name_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+def test_files_of_one_name_are_distinguished_by_their_paths(tmp_path: Path) -> None:
     require("gcc")
     for name in ("a", "b"):
         (tmp_path / name).mkdir()

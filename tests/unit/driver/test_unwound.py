@@ -65,10 +65,10 @@ def test_how_returns_are_probed(binary: Path, name: str) -> None:
     assert [one.code for one in probe.warnings] == (["FC0609"] if name == "tail" else [])
 
 
-def test_what_leaves_by_a_jump_is_told(binary: Path) -> None:
+def test_what_leaves_by_a_jump_is_reported(binary: Path) -> None:
     program = fetchc.open(str(binary))
-    (told,) = program.probe("tail", returns=True, kernel="6.1").warnings
-    assert "a jump to `_Z6throwsi`" in told.notes[0]
+    (warning,) = program.probe("tail", returns=True, kernel="6.1").warnings
+    assert "a jump to `_Z6throwsi`" in warning.notes[0]
     with pytest.raises(fetchc.CompileError) as caught:
         program.probe("only_tail", returns=True, kernel="6.1")
     (refused,) = caught.value.diagnostics

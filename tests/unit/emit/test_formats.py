@@ -218,9 +218,9 @@ def test_perf_shows_another_text_in_place_of_one_that_is_not_there() -> None:
     first = item(Deref(Deref(DI, 8), 0), Text(), Decode("text"), "first")
     middle = item(DI, Word(), name="middle")
     last = item(Deref(DI, 16), Text(), Decode("text"), "last")
-    (told,) = written("perf", [event(first, middle, last)]).warnings
-    assert told.code == "FC0625"
-    assert told.message == "perf shows the next string of the event where `first` cannot be read"
+    (warning,) = written("perf", [event(first, middle, last)]).warnings
+    assert warning.code == "FC0625"
+    assert warning.message == "perf shows the next string of the event where `first` cannot be read"
     for alone in ([first, middle], [item(Comm(), Text(), Decode("text"), "comm"), last]):
         assert written("perf", [event(*alone)]).warnings == ()
 

@@ -117,7 +117,7 @@ def test_refused(fetch: Fetch, code: str) -> None:
     assert codes(fetch) == [code]
 
 
-def test_every_cause_is_told() -> None:
+def test_every_cause_is_reported() -> None:
     fetch = Fetch(Deref(ReturnValue(), 2**40), Array(Bits(9, 0, 8), 65))
     assert sorted(codes(fetch)) == ["FC0505", "FC0507", "FC0507", "FC0511"]
 

@@ -64,8 +64,10 @@ def test_a_named_number_has_the_shape_of_the_type_it_is_made_of(
     program = fetchc.open(str(go_program("1.22", tmp_path, source, *flags, name="sets")))
     found = [program.probe(f"Set[{name}].Add").named_after for name in ("ID", "Wide", "Place")]
     assert found == [f"main.(*Set[go.shape.{name}]).Add" for name in ("int", "int64", "uintptr")]
-    told = [one.message for one in program.probe("Set[ID].Add").warnings if one.code == "FC0624"]
-    assert told == ([] if flags else ["calls of `Set[int]` are seen too"])
+    messages = [
+        one.message for one in program.probe("Set[ID].Add").warnings if one.code == "FC0624"
+    ]
+    assert messages == ([] if flags else ["calls of `Set[int]` are seen too"])
 
 
 def test_a_star_among_type_arguments_is_no_glob() -> None:

@@ -80,7 +80,7 @@ def test_what_no_assembler_writes(text: str) -> None:
         read_argument(f"8@{text}")
 
 
-def test_arguments_are_told_apart_by_their_sizes() -> None:
+def test_arguments_are_distinguished_by_their_sizes() -> None:
     assert split_arguments("-4@%edi 8@[sp, 16]  4f@-8(%rbp) ") == (
         "-4@%edi",
         "8@[sp, 16]",

@@ -117,7 +117,7 @@ def test_every_table_of_facts_names_its_source() -> None:
                 assert "\nsource = " in section, f"{path}: [{title}]"
 
 
-def test_loading_needs_nothing_dear() -> None:
+def test_loading_needs_nothing_slow() -> None:
     code = (
         "import sys, fetchc.abi, fetchc.target.machines as made\n"
         "made.convention('go-x86_64-regabi')\n"

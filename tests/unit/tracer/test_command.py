@@ -49,7 +49,7 @@ def test_programs_that_cannot_be_run(
     assert diagnostic.message == f"`{name}` cannot be run: {why}"
 
 
-def test_what_the_system_cannot_execute_is_told_when_it_runs(tmp_path: Path) -> None:
+def test_what_the_system_cannot_execute_is_reported_when_it_runs(tmp_path: Path) -> None:
     broken = tmp_path / "broken"
     broken.write_bytes(b"\x7fELF nothing")
     broken.chmod(0o755)

@@ -30,8 +30,8 @@ def refused(tmp_path: Path, log: str | None, line: str, error: OSError = EINVAL)
 
 
 def test_the_kernels_words_and_place(tmp_path: Path) -> None:
-    told = refused(tmp_path, LOG, "p:g/e  /bin/true:0x10 a=%di:u128 b=%si")
-    assert render(told.diagnostics[0], told.text) == (
+    refusal = refused(tmp_path, LOG, "p:g/e  /bin/true:0x10 a=%di:u128 b=%si")
+    assert render(refusal.diagnostics[0], refusal.text) == (
         "error[FC0705]: the kernel refused the definition of `g/e`\n"
         "  --> <argument>:1:28\n"
         "   |\n"
@@ -43,22 +43,22 @@ def test_the_kernels_words_and_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("log", [None, "", LOG])
 def test_a_refusal_that_is_not_logged_has_its_error(tmp_path: Path, log: str | None) -> None:
-    told = refused(tmp_path, log, "p:g/e /bin/true:f")
-    (diagnostic,) = told.diagnostics
+    refusal = refused(tmp_path, log, "p:g/e /bin/true:f")
+    (diagnostic,) = refusal.diagnostics
     assert diagnostic.primary is None
     assert diagnostic.notes == ("its error is: Invalid argument (EINVAL)",)
 
 
 def test_the_latest_of_equal_commands_counts(tmp_path: Path) -> None:
     again = LOG.replace("Unknown type is specified", "An older message")
-    told = refused(tmp_path, again + LOG, "p:g/e /bin/true:0x10 a=%di:u128 b=%si")
-    assert told.diagnostics[0].notes == ("the kernel said: Unknown type is specified",)
+    refusal = refused(tmp_path, again + LOG, "p:g/e /bin/true:0x10 a=%di:u128 b=%si")
+    assert refusal.diagnostics[0].notes == ("the kernel said: Unknown type is specified",)
 
 
 def test_a_caret_behind_the_line_is_drawn_at_its_end(tmp_path: Path) -> None:
     log = "[    1.0] trace_uprobe: error: Late\n  Command: p:g/e\n" + " " * 40 + "^\n"
-    told = refused(tmp_path, log, "p:g/e")
-    primary = told.diagnostics[0].primary
+    refusal = refused(tmp_path, log, "p:g/e")
+    primary = refusal.diagnostics[0].primary
     assert primary is not None
     assert (primary.span.start, primary.span.end) == (4, 5)
 
@@ -72,17 +72,17 @@ def test_what_exists_already_is_a_code_of_its_own(tmp_path: Path) -> None:
 
 def test_words_that_mislead_are_explained(tmp_path: Path) -> None:
     log = LOG.replace("Unknown type is specified", "String accepts only memory argument")
-    told = refused(tmp_path, log, "p:g/e /bin/true:0x10 a=%di:u128 b=%si")
-    assert told.diagnostics[0].notes[1] == "texts and arrays are read from memory only"
+    refusal = refused(tmp_path, log, "p:g/e /bin/true:0x10 a=%di:u128 b=%si")
+    assert refusal.diagnostics[0].notes[1] == "texts and arrays are read from memory only"
 
 
 def test_a_filter_has_the_parsers_words() -> None:
     shown = "((id ==))\n     ^\nparse_error: Missing field name and/or value\n"
-    (told,) = refused_filter("id ==", shown, EINVAL).diagnostics
-    assert told.code == "FC0708"
-    assert told.notes == ("the kernel said: Missing field name and/or value",)
+    (refusal,) = refused_filter("id ==", shown, EINVAL).diagnostics
+    assert refusal.code == "FC0708"
+    assert refusal.notes == ("the kernel said: Missing field name and/or value",)
 
 
 def test_a_filter_that_is_refused_without_words_has_its_error() -> None:
-    (told,) = refused_filter("id ==", "none\n", EINVAL).diagnostics
-    assert told.notes == ("its error is: Invalid argument (EINVAL)",)
+    (refusal,) = refused_filter("id ==", "none\n", EINVAL).diagnostics
+    assert refusal.notes == ("its error is: Invalid argument (EINVAL)",)

@@ -179,13 +179,13 @@ def test_a_removal_waits_for_who_is_about_to_let_go(kernel: Kernel) -> None:
     assert len(kernel.lines) == 1
 
 
-def test_what_stays_in_use_is_told(kernel: Kernel) -> None:
+def test_what_stays_in_use_is_reported(kernel: Kernel) -> None:
     install(kernel, lines(3))
     kernel.busy = {("g", "e1"): 10**6}
     with pytest.raises(TracerError) as refused:
         uninstall(kernel, [("g", "e0"), ("g", "e1"), ("g", "e2")])
-    (told,) = refused.value.diagnostics
-    assert (told.code, told.message) == ("FC0710", "`g/e1` cannot be removed: in use")
+    (diagnostic,) = refused.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("FC0710", "`g/e1` cannot be removed: in use")
     assert [group_and_event(line) for line in kernel.lines] == [("others", "one"), ("g", "e1")]
 
 
@@ -213,12 +213,15 @@ def test_what_one_file_took_goes_where_the_other_refuses(kernel: Kernel) -> None
     assert (kernel.lines, kernel.of_kernel) == before
 
 
-def test_a_kernel_without_kprobes_is_told(kernel: Kernel) -> None:
+def test_a_kernel_without_kprobes_is_reported(kernel: Kernel) -> None:
     before = list(kernel.lines)
     with pytest.raises(TracerError) as refused:
         install(kernel, ["p:g/b /bin/true:0x10 a=%di", "p:g/a vfs_read a=%di"])
-    (told,) = refused.value.diagnostics
-    assert (told.code, told.notes) == ("FC0714", ("there is no /nowhere/kprobe_events",))
+    (diagnostic,) = refused.value.diagnostics
+    assert (diagnostic.code, diagnostic.notes) == (
+        "FC0714",
+        ("there is no /nowhere/kprobe_events",),
+    )
     assert kernel.lines == before
 
 

@@ -28,7 +28,7 @@ def test_one_value_alone_is_itself_and_several_are_a_text() -> None:
     )
 
 
-def test_error_numbers_are_told_by_name() -> None:
+def test_error_numbers_are_shown_by_name() -> None:
     assert str(described([constant(2)], True)(b"", [])) == "ENOENT"
     assert described([constant(99999)], True)(b"", []) == 99999
     assert described([constant(2)], False)(b"", []) == 2

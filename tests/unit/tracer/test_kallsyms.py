@@ -36,8 +36,8 @@ def symbols(tmp_path: Path) -> str:
 def test_several_of_a_name_are_refused(symbols: str, point: str) -> None:
     with pytest.raises(TracerError) as refused:
         refuse_ambiguous(["p:g/a vfs_read", f"r64:g/b {point} a=$arg1"], symbols)
-    (told,) = refused.value.diagnostics
-    assert (told.code, "2 functions" in told.message) == ("FC0203", True)
+    (diagnostic,) = refused.value.diagnostics
+    assert (diagnostic.code, "2 functions" in diagnostic.message) == ("FC0203", True)
 
 
 @pytest.mark.parametrize("point", ["vfs_read", "alias", "one:init", "two:init", "none"])

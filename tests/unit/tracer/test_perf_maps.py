@@ -47,7 +47,7 @@ def test_addresses_and_names_lead_to_each_other(process: Process) -> None:
     assert (inside.start, inside.offset, inside.inside) == (named.start, OFFSET + 3, 3)
 
 
-def test_what_is_no_method_is_told(process: Process) -> None:
+def test_what_is_no_method_is_reported(process: Process) -> None:
     with pytest.raises(CompileError, match=r"FC0202: no precompiled image of process"):
         process.find("Nobody.Called")
     with pytest.raises(CompileError, match=r"FC0206: process .* has no code at 0x1"):
@@ -120,7 +120,7 @@ def test_a_folder_that_cannot_be_written(process: Process, tmp_path: Path) -> No
         merge(process, str(tmp_path / "nowhere"))
 
 
-def test_a_map_that_is_broken_is_told(process: Process, tmp_path: Path) -> None:
+def test_a_map_that_is_broken_is_reported(process: Process, tmp_path: Path) -> None:
     with (tmp_path / f"perf-{process.pid}.map").open("w") as own:
         own.write("nonsense\n")
         own.flush()

@@ -150,7 +150,7 @@ def test_elements_with_faults_go_by_the_index_in_the_range() -> None:
     assert (cut, cut.length) == ([13], 6)
 
 
-def test_bounds_that_are_reckoned() -> None:
+def test_bounds_that_are_computed() -> None:
     # The size of a vector, and one less.
     between = ElementCountShape(Leaf("p", WORD), Leaf("b", WORD), 4)
     shape = RangeShape(row().elements, 0, DifferenceShape(LOW, 1), between, None)

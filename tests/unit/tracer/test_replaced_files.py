@@ -8,7 +8,7 @@ from pathlib import Path
 from fetchc.tracer.processes import WatchedFiles
 
 
-def test_changes_are_told_once(tmp_path: Path) -> None:
+def test_changes_are_reported_once(tmp_path: Path) -> None:
     one, two = tmp_path / "one", tmp_path / "two"
     one.write_text("1")
     two.write_text("2")
@@ -19,12 +19,12 @@ def test_changes_are_told_once(tmp_path: Path) -> None:
     one.write_text("another text, the same file")
     assert watched.changes() == ()
     one.unlink()
-    (told,) = watched.changes()
-    assert (told.code, told.severity) == ("FC0613", "warning")
-    assert told.message == f"the traced file {one} was deleted"
+    (warning,) = watched.changes()
+    assert (warning.code, warning.severity) == ("FC0613", "warning")
+    assert warning.message == f"the traced file {one} was deleted"
     assert watched.changes() == ()
     two.rename(one)
-    messages = [told.message for told in watched.changes()]
+    messages = [warning.message for warning in watched.changes()]
     assert messages == [f"the traced file {one} was replaced", f"the traced file {two} was deleted"]
 
 

@@ -31,18 +31,18 @@ TEXT = RangeShape(StringShape("v", 24, "text", 0, None, None, GUARD), 0, 0, Leaf
 EDGE = NEAR + 4096 - 10
 
 
-def got(shape: Shape, told: str, pointer: int = NEAR, high: int = 24) -> object:
+def got(shape: Shape, resident: str, pointer: int = NEAR, high: int = 24) -> object:
     """The value where the texts of ``told`` are there; ``fault`` where it is none."""
-    texts = [b"0x1" if name in told else None for name in "abc"]
+    texts = [b"0x1" if name in resident else None for name in "abc"]
     value, faults = read(shape, FIELDS, [RAW, *texts, pointer, high, b"comm"])
     assert faults == (("v",) if value is None else ())
     return "fault" if value is None else value
 
 
-@pytest.mark.parametrize("told", ["abc", "a", "c", "ac"])
-def test_in_one_page_one_text_is_enough(told: str) -> None:
-    assert got(TEXT, told) == RAW.decode()
-    assert got(WHOLE, told) != "fault"
+@pytest.mark.parametrize("resident", ["abc", "a", "c", "ac"])
+def test_in_one_page_one_text_is_enough(resident: str) -> None:
+    assert got(TEXT, resident) == RAW.decode()
+    assert got(WHOLE, resident) != "fault"
 
 
 def test_what_was_not_there_is_a_fault() -> None:
@@ -120,7 +120,7 @@ def test_what_is_fetched_beside_the_bytes() -> None:
     ]
 
 
-def test_a_number_by_itself_is_told_of_alike() -> None:
+def test_a_number_by_itself_is_reported_alike() -> None:
     assert _fetched("6.18", "ksys_write", "buf[2]", "count") == [
         "buf_2=+u2(%si):u8",
         "fetchc_1=%si",

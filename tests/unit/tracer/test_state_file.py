@@ -81,13 +81,13 @@ ENTRY = {
         json.dumps(WHOLE)[:-3],
     ],
 )
-def test_a_damaged_file_is_told_and_not_trusted(text: str, tmp_path: Path) -> None:
+def test_a_damaged_file_is_not_trusted(text: str, tmp_path: Path) -> None:
     path = saved(tmp_path, ONE)
     path.write_text(text)
     with pytest.raises(TracerError) as refused:
         state(tmp_path).load()
-    (told,) = refused.value.diagnostics
-    assert (told.code, told.message) == ("FC0712", f"{path} is damaged")
+    (diagnostic,) = refused.value.diagnostics
+    assert (diagnostic.code, diagnostic.message) == ("FC0712", f"{path} is damaged")
 
 
 def test_bytes_that_are_no_text_are_damage(tmp_path: Path) -> None:
@@ -101,7 +101,7 @@ def test_the_whole_entry_alone_is_taken(tmp_path: Path) -> None:
     assert state(tmp_path).load() == [AddedEvent("g", "e", "/b", "f", (), ())]
 
 
-def test_a_directory_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_directory_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "fetchc").write_text("in the way")
     one = state(tmp_path)
     with pytest.raises(TracerError, match="FC0712"), one.locked():

@@ -75,16 +75,16 @@ def test_threads_of_a_process() -> None:
     assert threads_of(gone()) == set()
 
 
-def test_numbers_of_another_namespace_are_told(
+def test_numbers_of_another_namespace_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     check_namespace([os.getpid()])
     monkeypatch.setattr("fetchc.tracer.trace_instance.os.readlink", lambda path: "pid:[4026532000]")
     with pytest.raises(TracerError) as refused:
         check_namespace([7])
-    (told,) = refused.value.diagnostics
-    assert told.code == "FC0713"
-    assert told.message == "the kernel knows process 7 by another number"
+    (diagnostic,) = refused.value.diagnostics
+    assert diagnostic.code == "FC0713"
+    assert diagnostic.message == "the kernel knows process 7 by another number"
     known = processes(tmp_path, f"{os.getpid()} 77\n")
     assert not known.visible
     assert known.of(os.getpid(), 0) == 77  # the kernel's number, not this process's

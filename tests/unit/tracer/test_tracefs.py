@@ -45,15 +45,15 @@ def test_one_below_debugfs_serves_as_well(tmp_path: Path) -> None:
 
 
 def test_without_a_list_of_mounts(tmp_path: Path) -> None:
-    told = refusal(f"{tmp_path}/proc/mounts")
-    assert (told.code, told.help) == ("FC0702", "mount it: `mount -t proc proc /proc`")
-    assert told.message.endswith("/proc/mounts: No such file or directory")
+    diagnostic = refusal(f"{tmp_path}/proc/mounts")
+    assert (diagnostic.code, diagnostic.help) == ("FC0702", "mount it: `mount -t proc proc /proc`")
+    assert diagnostic.message.endswith("/proc/mounts: No such file or directory")
 
 
 def test_not_mounted(tmp_path: Path) -> None:
-    told = refusal(mounts(tmp_path))
-    assert (told.code, told.message) == ("FC0702", "tracefs is not mounted")
-    assert told.help == "mount it: `mount -t tracefs nodev /sys/kernel/tracing`"
+    diagnostic = refusal(mounts(tmp_path))
+    assert (diagnostic.code, diagnostic.message) == ("FC0702", "tracefs is not mounted")
+    assert diagnostic.help == "mount it: `mount -t tracefs nodev /sys/kernel/tracing`"
 
 
 def test_debugfs_without_tracing_is_not_mounted(tmp_path: Path) -> None:
@@ -61,10 +61,10 @@ def test_debugfs_without_tracing_is_not_mounted(tmp_path: Path) -> None:
 
 
 def test_a_kernel_without_uprobe_events(tmp_path: Path) -> None:
-    told = refusal(mounts(tmp_path, f"nodev {tmp_path} tracefs rw 0 0"))
-    assert told.code == "FC0703"
-    assert told.notes == (f"there is no {tmp_path}/uprobe_events",)
-    assert "CONFIG_UPROBE_EVENTS" in str(told.help)
+    diagnostic = refusal(mounts(tmp_path, f"nodev {tmp_path} tracefs rw 0 0"))
+    assert diagnostic.code == "FC0703"
+    assert diagnostic.notes == (f"there is no {tmp_path}/uprobe_events",)
+    assert "CONFIG_UPROBE_EVENTS" in str(diagnostic.help)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_kernel_without_uprobe_events(tmp_path: Path) -> None:
         (errno.EIO, "FC0709", "cannot be used"),
     ],
 )
-def test_what_the_kernel_answers_is_told_apart(
+def test_each_answer_of_the_kernel_has_its_code(
     number: int, code: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(path: str, flags: int) -> int:
@@ -84,9 +84,9 @@ def test_what_the_kernel_answers_is_told_apart(
 
     listing = mounts(tmp_path, f"nodev {tmp_path} tracefs rw 0 0")
     monkeypatch.setattr("fetchc.tracer.tracefs.os.open", refuse)
-    told = refusal(listing)
-    assert told.code == code
-    assert words in told.message
+    diagnostic = refusal(listing)
+    assert diagnostic.code == code
+    assert words in diagnostic.message
 
 
 AS_NOBODY = """
@@ -97,12 +97,12 @@ os.setuid(65534)
 try:
     find_tracefs(sys.argv[1])
 except TracerError as refused:
-    (told,) = refused.diagnostics
-    print(told.code, *told.notes, told.help, sep="; ")
+    (diagnostic,) = refused.diagnostics
+    print(diagnostic.code, *diagnostic.notes, diagnostic.help, sep="; ")
 """
 
 
-def test_an_ordinary_user_is_told() -> None:
+def test_an_ordinary_user_is_refused() -> None:
     if os.geteuid() != 0:
         pytest.skip("not root: cannot become another user")
     with TemporaryDirectory() as folder:
@@ -131,6 +131,6 @@ def test_files_are_appended_to_and_never_truncated(tmp_path: Path) -> None:
 
 def test_a_setting_that_is_refused() -> None:
     error = OSError(errno.ENOMEM, "Cannot allocate memory", "buffer_size_kb")
-    (told,) = refused_setting("`99999999` for buffer_size_kb", error).diagnostics
-    assert told.code == "FC0709"
-    assert told.help == "ask for smaller buffers"
+    (diagnostic,) = refused_setting("`99999999` for buffer_size_kb", error).diagnostics
+    assert diagnostic.code == "FC0709"
+    assert diagnostic.help == "ask for smaller buffers"

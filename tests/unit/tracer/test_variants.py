@@ -81,7 +81,7 @@ def test_a_number_of_no_variant_is_shown() -> None:
     assert variant_checked(fixed(7), {0: "A"}, "A", fixed(1))(b"", []) == {"variant": 7}
 
 
-def test_a_field_that_cannot_be_read_is_told_by_its_way() -> None:
+def test_a_field_that_cannot_be_read_is_named_by_its_path() -> None:
     faults: list[str] = []
     cases: dict[int | None, tuple[str, Make | None, bool]] = {None: ("Some", fault("e.Some"), True)}
     assert printed(variant(fixed(1), cases)(b"", faults), faults, "e") == "Some((fault))"

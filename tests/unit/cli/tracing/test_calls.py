@@ -63,7 +63,7 @@ def test_processes_and_functions_do_not_mix() -> None:
     assert own.latency == 1e6
 
 
-def test_goroutines_are_told_by_their_number() -> None:
+def test_goroutines_are_shown_by_their_number() -> None:
     hits = Hits(calls(GOROUTINE, 0, stack_end=END))
     frame: dict[str, Value] = {FRAME: 0x1F00, END: 0x2000}
     hits.hit(event(ENTRY, {"n": 1, GOROUTINE: 5} | frame, 1.0, thread=70))

@@ -54,11 +54,11 @@ def test_a_glob_that_matches_nothing() -> None:
         named(Program(GO), ["mian.*"])
 
 
-def test_a_glob_of_a_part_of_names_is_told_what_to_write() -> None:
+def test_a_glob_of_a_part_of_names_has_help_for_the_whole() -> None:
     with pytest.raises(CompileError) as refused:
         named(Program(GO), ["(*server).*"])
-    told = "`*(*server).*` matches 2: a glob is of whole names"
-    assert refused.value.diagnostics[0].help == told
+    diagnostic = "`*(*server).*` matches 2: a glob is of whole names"
+    assert refused.value.diagnostics[0].help == diagnostic
 
 
 def test_more_functions_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,18 +255,18 @@ def test_calls_that_nothing_tells_apart(tmp_path: Path) -> None:
     path.write_bytes(writer.bytes())
     assert not codes(targets(str(path), "count", "--latency", "-f", "vfs_read"))
     (refused,) = targets(str(path), "count", "--latency", "-f", "fprobe:vfs_read").left_out
-    (told,) = refused.diagnostics
-    assert (told.code, told.help) == ("FC0507", "leave `fprobe:` out: `-f vfs_read`")
-    assert "%sp" not in told.message
+    (diagnostic,) = refused.diagnostics
+    assert (diagnostic.code, diagnostic.help) == ("FC0507", "leave `fprobe:` out: `-f vfs_read`")
+    assert "%sp" not in diagnostic.message
 
 
-def test_of_many_functions_what_may_end_the_program_is_told_once() -> None:
+def test_of_many_functions_what_may_end_the_program_is_reported_once() -> None:
     words = ("--return", "--unsafe-return", "-f", "AddressBook::*")
     found = targets(str(fixture("cpp/addressbook/g++-O0")), *words)
     assert len(found.chosen) > 2
-    ((_, told),) = found.warnings
-    assert told.code == "FC0621"
-    assert told.notes[-1].startswith("so it is of ")
+    ((_, diagnostic),) = found.warnings
+    assert diagnostic.code == "FC0621"
+    assert diagnostic.notes[-1].startswith("so it is of ")
 
 
 def test_what_is_stored_later_is_probed_there() -> None:

@@ -110,7 +110,7 @@ def test_declarations_are_completed_and_words_of_c_found() -> None:
     assert list(p.type_names()) == ["long unsigned int", "struct s"]
 
 
-def test_a_module_goes_on_where_its_base_ends() -> None:
+def test_a_module_continues_where_its_base_ends() -> None:
     base = BtfWriter()
     number = base.integer("int", 4, 1)
     first = Btf("vmlinux", base.bytes())
@@ -135,12 +135,12 @@ def test_a_module_goes_on_where_its_base_ends() -> None:
     ],
 )
 def test_what_is_no_btf(broken: bytes, code: str) -> None:
-    with pytest.raises(DebugInfoError) as told:
+    with pytest.raises(DebugInfoError) as refused:
         Btf("t", broken)
-    assert told.value.code == code
+    assert refused.value.code == code
 
 
-def test_cycles_and_strange_kinds_are_told() -> None:
+def test_cycles_and_strange_kinds_are_reported() -> None:
     w = BtfWriter()
     w.type(8, "t", 1)  # a typedef of itself
     w.type(3, "", 0, 2, 1, 4)  # an array of itself
@@ -151,9 +151,9 @@ def test_cycles_and_strange_kinds_are_told() -> None:
     with pytest.raises(DebugInfoError, match="array of itself"):
         p.type(TypeId(2))
     w.type(31, "x", 0)
-    with pytest.raises(DebugInfoError) as told:
+    with pytest.raises(DebugInfoError) as refused:
         program(w)
-    assert told.value.code == "FC0905"
+    assert refused.value.code == "FC0905"
 
 
 @given(st.data())
@@ -176,15 +176,15 @@ def test_damaged_tables_are_located_errors(data: st.DataObject) -> None:
                 p.result(function)
         list(p.type_names())
         p.enumerators("RED", None)
-    except DebugInfoError as told:
-        assert told.path == "t"  # noqa: PT017 - anything else fails the test
+    except DebugInfoError as refused:
+        assert refused.path == "t"  # noqa: PT017 - anything else fails the test
 
 
 def program_of(data: bytes) -> BtfProgram:
     return BtfProgram("t", Btf("t", data), "x86_64", 8)
 
 
-def test_parameters_are_told_apart() -> None:
+def test_parameters_are_distinguished() -> None:
     # They were all in the first register: what tells variables apart was the function's entry.
     w = BtfWriter()
     number = w.integer("int", 4, 1)

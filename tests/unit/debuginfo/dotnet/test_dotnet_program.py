@@ -287,15 +287,15 @@ def test_a_return_at_ones_own_risk() -> None:
     probe = taken.probe("calculateEchoValue", returns=True, kernel=KERNEL)
     argument = probe.compile("$retval.Length")
     assert argument.fetcharg == "+8($retval):s32"
-    told = {one.code: one for one in probe.warnings}
-    assert told["FC0621"].notes == ("an exception that passes a return probe ends the program",)
+    by_code = {one.code: one for one in probe.warnings}
+    assert by_code["FC0621"].notes == ("an exception that passes a return probe ends the program",)
     # Go's returns are never left to the kernel.
     go = fetchc.open(str(FOLDER.parents[1] / "go/dnsforward/bin/go1.27"), unsafe_return=True)
     again = go.probe("main.(*server).forward", returns=True, kernel=KERNEL)
     assert again.compile("$ret0").probe.kind == "return-site"
 
 
-def test_what_has_no_code_is_told_with_the_reason(program: DotnetProgram) -> None:
+def test_what_has_no_code_is_reported_with_the_reason(program: DotnetProgram) -> None:
     assert dict(program.dotnet.methods_without_code()) == {
         "sample.Server.Stop()": "it is abstract: its implementations have code",
         "sample.Server.Late()": "the compiler left it to the runtime",

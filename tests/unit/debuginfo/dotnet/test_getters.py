@@ -111,7 +111,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> DotnetProgram:
 
 
 def cases(of: dict[str, dict[str, str]]) -> list[tuple[str, str, str]]:
-    return [(kind, name, told) for kind, each in of.items() for name, told in each.items()]
+    return [(kind, name, warnings) for kind, each in of.items() for name, warnings in each.items()]
 
 
 @pytest.mark.parametrize(("kind", "name", "fields"), cases(FOUND))
@@ -173,8 +173,8 @@ def test_a_field_in_whose_place_others_have_another_one(
     probe = fetchc.open(str(image)).probe("Program.Take", kernel="6.1")
 
     def notes(expression: str) -> list[str]:
-        told = probe.compile(expression).warnings
-        return [note for one in told if one.code == "FC0620" for note in one.notes]
+        warnings = probe.compile(expression).warnings
+        return [note for one in warnings if one.code == "FC0620" for note in one.notes]
 
     assert notes("of.Name") == [
         "`First`, `Second` have a `Name` of their own, which is read elsewhere"

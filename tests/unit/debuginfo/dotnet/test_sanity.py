@@ -60,16 +60,16 @@ def test_texts_where_they_should_be(tmp_path: Path, fields: list[tuple[str, byte
 
 
 @pytest.mark.parametrize(
-    ("fields", "told"),
+    ("fields", "offsets"),
     [
         ([("_more", LENGTH), ("_stringLength", LENGTH), ("_firstChar", LETTER)], "12 and 16"),
         ([("_stringLength", LENGTH), ("_letters", LETTER)], "8 and None"),
     ],
 )
-def test_texts_elsewhere(tmp_path: Path, fields: list[tuple[str, bytes]], told: str) -> None:
+def test_texts_elsewhere(tmp_path: Path, fields: list[tuple[str, bytes]], offsets: str) -> None:
     core(tmp_path, fields)
     with pytest.raises(
-        DebugInfoError, match=rf"characters at {told}, and those of \.NET 9\.0 at 8 and"
+        DebugInfoError, match=rf"characters at {offsets}, and those of \.NET 9\.0 at 8 and"
     ):
         ask(program(tmp_path))
 

@@ -160,7 +160,7 @@ DAMAGE: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("suffix", [".outline", ".units"])
 @pytest.mark.parametrize("damage", DAMAGE)
-def test_what_is_damaged_is_made_anew_and_told(suffix: str, damage: str, eager: Eager) -> None:
+def test_what_is_damaged_is_made_anew_and_reported(suffix: str, damage: str, eager: Eager) -> None:
     plain = ask(eager.opened())
     ask(eager.opened())
     (file,) = eager.path.glob(f"*{suffix}")
@@ -172,7 +172,7 @@ def test_what_is_damaged_is_made_anew_and_told(suffix: str, damage: str, eager: 
     assert eager.cache.notes == []
 
 
-def test_what_others_may_read_is_not_used_and_told(eager: Eager) -> None:
+def test_what_others_may_read_is_reported_and_not_used(eager: Eager) -> None:
     plain = ask(eager.opened())
     ask(eager.opened())
     for file in eager.path.iterdir():

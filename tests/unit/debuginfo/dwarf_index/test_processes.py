@@ -160,7 +160,9 @@ def test_what_is_cut_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     assert index(CPP) == whole
 
 
-def test_a_damaged_entry_is_told_as_one_pass_tells_it(forks: list[int], tmp_path: Path) -> None:
+def test_a_damaged_entry_is_reported_as_one_pass_reports_it(
+    forks: list[int], tmp_path: Path
+) -> None:
     read = info(FILES[-1])
     units = list(read.units())
     header = read.elf.debug_image.header(".debug_info")
@@ -180,12 +182,12 @@ def test_a_damaged_entry_is_told_as_one_pass_tells_it(forks: list[int], tmp_path
 
 
 def test_progress_counts_what_all_have_read() -> None:
-    told: list[tuple[int, int]] = []
-    name_index.spread(info(GO), lambda done, total: told.append((done, total)))
+    reported: list[tuple[int, int]] = []
+    name_index.spread(info(GO), lambda done, total: reported.append((done, total)))
     total = info(GO).files.section.size
-    assert {each for _, each in told} == {total}
-    assert [done for done, _ in told] == sorted(done for done, _ in told)
-    assert told[-1] == (total, total)
+    assert {each for _, each in reported} == {total}
+    assert [done for done, _ in reported] == sorted(done for done, _ in reported)
+    assert reported[-1] == (total, total)
 
 
 def test_an_interrupted_one_leaves_no_process_and_no_file(
@@ -275,12 +277,12 @@ def slow(unit, found):
     time.sleep(1)
     plain(unit, found)
 scan._unit = slow
-def told():
+def reported():
     pid = fork()
     if pid:
         print(pid, flush=True)
     return pid
-os.fork = told
+os.fork = reported
 processes.spread(DebugInfo(Elf({str(CORPUS / GO)!r})), None)
 """
 

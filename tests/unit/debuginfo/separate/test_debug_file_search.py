@@ -66,7 +66,7 @@ def test_the_alternate_file_is_found_by_name_and_by_build_id(tmp_path: Path) -> 
     assert raised.value.code == "FC0908"
 
 
-def test_an_alternate_file_that_is_nowhere_is_told_with_all_places(tmp_path: Path) -> None:
+def test_an_alternate_file_that_is_nowhere_is_reported_with_all_places(tmp_path: Path) -> None:
     elf = program(tmp_path, gnu_debugaltlink=b"/no/common\0" + OTHER)
     with pytest.raises(DebugInfoError, match="the alternate debug file /no/common ") as raised:
         elf.finder.alternate(elf.debug_image)
@@ -166,16 +166,16 @@ def test_without_build_id_and_checksum_the_sections_tell(tmp_path: Path) -> None
         info_of(Elf(str(tmp_path / "program"), search))
 
 
-def test_a_file_for_another_machine_is_told_as_such(tmp_path: Path) -> None:
+def test_a_file_for_another_machine_is_reported_as_such(tmp_path: Path) -> None:
     sections = {".note.gnu.build-id": note(OWN), ".debug_info": b"info"}
     (tmp_path / "other").write_bytes(elf_file(sections, machine=22, little=False))
     program(tmp_path)
     search = Search(str(tmp_path / "other"))
     with pytest.raises(
         DebugInfoError, match=r"for machine 22 \(64 bits, big-endian\), not"
-    ) as told:
+    ) as refused:
         info_of(Elf(str(tmp_path / "program"), search))
-    assert told.value.code == "FC0908"
+    assert refused.value.code == "FC0908"
 
 
 def test_a_program_is_not_its_own_debug_file(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def test_nobody_listens() -> None:
             download(url, io.BytesIO(), PATIENT)
 
 
-def test_a_disk_that_is_full_is_told_apart() -> None:
+def test_a_disk_that_is_full_is_distinguished() -> None:
     full = Path("/dev/full")
     if not full.exists():
         pytest.skip("no /dev/full here")
@@ -155,24 +155,24 @@ def test_a_disk_that_is_full_is_told_apart() -> None:
         download(f"{url}/x", file, PATIENT)
 
 
-def test_who_waits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_reported_to_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(debuginfod, "_FIRST", 0.0)
     monkeypatch.setattr(debuginfod, "_EACH", 600.0)
-    told = Event()
+    reported = Event()
 
     def slow(request: BaseHTTPRequestHandler) -> None:
         request.send_response(200)
         request.send_header("Content-Length", "2000000")
         request.end_headers()
         request.wfile.write(bytes(1_000_000))
-        told.wait()
+        reported.wait()
         request.wfile.write(bytes(1_000_000))
 
     said: list[str] = []
 
     def say(text: str) -> None:
         said.append(text)
-        told.set()
+        reported.set()
 
     with serving(slow) as url:
         download(f"{url}/x", io.BytesIO(), Limits(60.0, 0.0, 1 << 22), say)
