@@ -201,7 +201,7 @@ class _OpenProgram:
 
 
 def _identity(binary: str) -> Identity:
-    # None where nothing is known: what cannot be looked at is opened every time.
+    # None where the file has no status to compare: such a file is opened every time.
     if binary == "kernel" or binary.startswith("kernel:"):
         binary = f"/sys/kernel/btf/{binary.partition(':')[2] or 'vmlinux'}"
     try:

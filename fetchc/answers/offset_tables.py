@@ -55,7 +55,7 @@ def compare(
 ) -> Table:
     """Look ``texts`` (``TYPE`` or ``TYPE.FIELD``) up in every file of ``paths``.
 
-    What cannot be had of one file is said, and does not hide what others have.
+    What is not available in one file is reported, and does not hide the results of the others.
     """
     binaries: list[tuple[str, str | None, str | None]] = []
     said: list[tuple[str, str, Diagnostic]] = []

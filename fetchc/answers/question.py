@@ -46,7 +46,7 @@ class Question(Record):
     function: str | None = None
     at: str | None = None
     returns: bool = False
-    kernel: str = "running"  # a version, or what stands for that of this machine
+    kernel: str = "running"  # a version, or `running` for that of this machine
     references: tuple[str, ...] = ()
     debug_file: str | None = None
     debug_dirs: tuple[str, ...] = ()

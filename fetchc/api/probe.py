@@ -247,7 +247,7 @@ class Probe:
         """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.
 
         What one fetch-arg cannot hold is no problem here: a structure, a slice. Raises
-        CompileError where it cannot be had.
+        CompileError where it cannot be fetched.
         """
         given(text, "an argument", None)
         from fetchc.tracer.event_plan import check_argument
@@ -265,7 +265,7 @@ class Probe:
     ) -> Plan:
         """The event of the kernel that gives the values of ``wanted`` at this probe.
 
-        Raises CompileError where one of them cannot be had, or all of them are too much.
+        Raises CompileError where one of them cannot be fetched, or all of them are too many.
         """
         from fetchc.tracer.event_plan import plan
 

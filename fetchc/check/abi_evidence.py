@@ -263,7 +263,7 @@ def _elsewhere(
 
 
 def follows_convention(site: Site, function: Function) -> bool:
-    """Whether nothing tells that ``function`` is called by another convention than most."""
+    """Whether there is no evidence that ``function`` has another calling convention than most."""
     if function.foreign:
         return False
     if not function.external or is_clone(function):

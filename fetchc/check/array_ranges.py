@@ -145,7 +145,7 @@ def element_range(
 ) -> Typed:
     """The elements ``low`` up to, not including, ``high`` of ``base``.
 
-    ``bounds`` is what stands between the brackets. Raises CompileError for what has no elements,
+    ``bounds`` is the text between the brackets. Raises CompileError for what has no elements,
     and for bounds that are no numbers.
     """
     low, high = _number(checker, low, bounds), _number(checker, high, bounds)

@@ -178,7 +178,7 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
                 f"+{body - function.address:#x}",
             )
         if optimized_by_gcc(function):
-            # The slot is written somewhere in the first blocks, and nothing says where: of
+            # The slot is written somewhere in the first blocks, at an unknown address: of
             # 157 such parameters at the second line row 14 were not yet stored (GCC 12).
             return Absent(
                 "no location",

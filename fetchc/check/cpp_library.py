@@ -256,7 +256,7 @@ class LibraryClass(Record):
 
     @property
     def known(self) -> list[str]:
-        """The methods that can be had, in order."""
+        """The methods that fetchc supports, in order."""
         named = {*self.methods, *self.distances, *self.choices, *self.through, *self.constants}
         named |= {*self.sums, *self.nones, *self.either, *self.maybe}
         return sorted(named | ({"empty"} if "size" in named else set()))

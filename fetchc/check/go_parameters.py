@@ -513,7 +513,7 @@ def _is_shown_by_registers(
 
 
 # ------------------------------------------------------------------------------
-# Go functions that nothing describes: what can be said of how they are called.
+# Go functions without a description: what is known of their calling convention.
 
 # What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped_program.
 
@@ -572,8 +572,8 @@ def is_assembly(site: Site, function: Function) -> bool:
 # It keeps all registers with arguments, or none where the function uses no argument at all. The
 # debug information has such parameters in their registers as if nothing happened.
 #
-# There is no better place to probe: what stands in front of the check runs twice in such a call,
-# and what stands behind it finds the registers overwritten.
+# There is no better place to probe: the code before the check runs twice in such a call, and the
+# code after it finds the registers overwritten.
 
 
 def stack_growth_warning(site: Site, function: Function, name: str, span: Span) -> Diagnostic:

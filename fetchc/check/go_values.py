@@ -163,7 +163,7 @@ def value_as_type(
     """The descriptor of the type ``name`` (``*net.OpError``), and the interface's value as one.
 
     None where the program has no such type, or none of its values is in an interface. Whether
-    ``base`` holds one, nothing says.
+    ``base`` holds one is not known.
     """
     pointed = name.startswith("*")
     for wanted in checker.program.types_named(name.removeprefix("*"), checker.site.function):
@@ -358,8 +358,8 @@ def _identical(checker: Checker, one: TypeId, other: TypeId) -> bool:
 # ------------------------------------------------------------------------------
 # ``(string)($arg2)``, ``(error)(%bx)``: what takes several words of Go's convention.
 #
-# Without debug information nothing says what a function takes and returns. A person who knows the
-# source names the type; the convention says where its words are. Source: Go,
+# Without debug information, parameters and results of a function are not known. A person who knows
+# the source names the type; the convention says where its words are. Source: Go,
 # src/cmd/compile/abi-internal.md.
 
 _ARGUMENT = "$arg"

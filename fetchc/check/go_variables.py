@@ -262,7 +262,7 @@ def _in_order(pieces: list[Piece], parts: list[Part]) -> list[int] | None:
 #
 # A local variable can begin as a copy of a captured one. Go has the loads of captured ones in the
 # closure's first line, those for a local one where that is declared, or later. Two that overlap
-# are a captured variable and a copy of it: nothing tells which is which, and neither has a place
+# are a captured variable and a copy of it: which is which is not known, and neither has a place
 # then.
 #
 # Source: Go 1.15 to 1.24, cmd/compile/internal/gc/closure.go (transformclosure) and ssagen/ssa.go

@@ -90,7 +90,7 @@ def is_address(site: Site, function: Function, variable: Variable, place: Place)
 
     rustc passes the address of what is longer than two words. Of one that comes on the stack
     LLVM's debug information for optimized code leaves the dereference out (rustc 1.63 and 1.95).
-    A structure of an ``extern "C"`` function is there itself; nothing tells the two apart.
+    A structure of an ``extern "C"`` function is there itself; the two look the same.
     """
     if not _is_passed_by_address(site, variable):
         return False

@@ -351,8 +351,8 @@ class _Garbled(Exception):
 class _Channel:
     """Two pipes with messages: their size, then what :class:`_Plain` takes.
 
-    ``held`` are the objects that this process has sent references to; ``remote`` makes what stands
-    for an object of the other one, by its number.
+    ``held`` are the objects that this process has sent references to; ``remote`` makes a
+    proxy of an object of the other one, by its number.
     """
 
     def __init__(

@@ -297,7 +297,7 @@ class _Collecting:
             self._hits(probe, self._request.shown)
 
     def _where_stored(self, entry: Probe, name: str | None) -> Probe:
-        # Behind the prologue, if there more of what is asked for can be had.
+        # After the prologue, if more of the expressions compile there.
         refused = self._refusals(entry)
         if not refused:
             return entry

@@ -308,7 +308,7 @@ _CONSTANT = {"or": -1, "and": 0}  # whatever the register held
 def taken(code: bytes, address: Address, architecture: str) -> frozenset[str]:
     """The registers, by the kernel's names, that ``code`` reads first; up to the next call or jump.
 
-    ``code`` is what stands at ``address``, behind a call. Raises CompileError FC0905 where there is
+    ``code`` is the code at ``address``, after a call. Raises CompileError FC0905 where there is
     no disassembler.
     """
     read: set[str] = set()

@@ -31,7 +31,7 @@ class NoElfFacts:
         return False
 
     def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
-        """None: nothing says so."""
+        """None: the file does not say."""
         return None
 
     def is_ifunc(self, function: Function) -> bool:
@@ -57,7 +57,7 @@ class NoEvidence:
     __slots__ = ()
 
     def is_inlined(self, function: Function) -> bool:
-        """False: nothing tells."""
+        """False: the file does not say."""
         return False
 
     def is_only_inlined(self, name: str) -> bool:
@@ -65,15 +65,15 @@ class NoEvidence:
         return False
 
     def lacks_code(self, name: str) -> bool:
-        """False: nothing says so."""
+        """False: the file does not say."""
         return False
 
     def folded_with(self, function: Function) -> tuple[str, ...]:
-        """None: nothing says so."""
+        """None: the file does not say."""
         return ()
 
     def may_be_merged_with(self, function: Function) -> tuple[str, ...]:
-        """None: nothing says so."""
+        """None: the file does not say."""
         return ()
 
     def callers(self, function: Function, address: Address) -> Callers:
@@ -90,7 +90,7 @@ class NoEvidence:
         return False
 
     def is_optimized(self, function: Function) -> bool:
-        """False: nothing says so."""
+        """False: the file does not say."""
         return False
 
     def frame_base_is_cfa(self, function: Function) -> bool:
@@ -98,7 +98,7 @@ class NoEvidence:
         return False
 
     def frame_address(self, function: Function, address: Address) -> Place:
-        """Absent: nothing says so."""
+        """Absent: the file does not say."""
         return Absent(
             "no location", "without debug information, the address of the frame is not known"
         )
@@ -154,7 +154,7 @@ class WithoutDwarf:
         """None: there are no such arrays."""
 
     def scope_at(self, function: Function, address: Address) -> Function:
-        """``function``: nothing says what was inlined."""
+        """``function``: the file does not describe inlined calls."""
         return function
 
     def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:

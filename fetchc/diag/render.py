@@ -139,7 +139,7 @@ def _marks(text: str, window: Span) -> tuple[str, str]:
 
 
 def _outside(span: Span, window: Span) -> bool:
-    # An empty span stands before its character, or at the end of the text.
+    # An empty span is before its character, or at the end of the text.
     return span.start > window.end or max(span.end, span.start + 1) <= window.start
 
 

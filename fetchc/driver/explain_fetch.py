@@ -93,7 +93,7 @@ _DEEPEST = 32  # objects inside of objects
 class Spot(Record):
     """What is at some place: in words of the source, with its type.
 
-    ``type`` is None where nothing is known, and ``unknown`` completes "because ...".
+    ``type`` is None where it is not known, and ``unknown`` completes "because ...".
     """
 
     text: str

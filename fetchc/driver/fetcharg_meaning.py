@@ -311,7 +311,7 @@ _COUNTS = 1 << 32  # an array's count is read as an unsigned int
 class ReadType:
     """A type as read: ``whole`` where it means something, else ``problems`` say why it does not.
 
-    ``store`` then stands in for it, an array's elements or a character, so that what is wrong
+    ``store`` then replaces it, an array's elements or a character, so that what is wrong
     with the value is reported as well. ``places`` are those of its parts, ``count_span`` where an
     array's count is written. ``loads`` and ``longer`` (bytes) are what the kernel's own spelling
     of the type adds. ``family`` is that of the probe: program, function or event; ``of_text``: of

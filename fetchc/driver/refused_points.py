@@ -212,7 +212,7 @@ def require_start(program: Program, function: Function, address: Address, point:
 
 
 def unknown_start(address: Address) -> Diagnostic:
-    """The warning that nothing is known of the code at an address."""
+    """The warning that the file does not describe the code at an address."""
     return Diagnostic(
         "FC0606",
         f"no function is known at {address:#x}, nor whether an instruction starts there",

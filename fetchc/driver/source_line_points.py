@@ -113,7 +113,7 @@ def of_function(program: Program, function: Function, point: Point) -> Places:
 def body_of(program: Program, function: Function, point: Point) -> Address:
     """Where the function's own statements begin, its parameters stored: ``--at body``.
 
-    Raises CompileError FC0206 where nothing tells: optimized code of gcc has no such place, since
+    Raises CompileError FC0206 where it is not known: optimized code of gcc has no such place, since
     what comes second in its line table need not be passed by every call.
     """
     code_map(program, point.span)

@@ -388,7 +388,7 @@ def _probe(event: Event, point: str) -> str:
 
 
 class _Labelled(Record):
-    """Values behind one ``NAME=``; a list stands in braces. ``comment`` has the expression."""
+    """Values after one ``NAME=``; a list is in braces. ``comment`` has the expression."""
 
     label: str
     comment: str

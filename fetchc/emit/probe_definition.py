@@ -175,7 +175,7 @@ _HEADER_BYTES = {
 class Probed(Record):
     """What a definition probes; ``kind`` is one of ``targets/kernel``.
 
-    ``offset`` counts from the start of the file ``path``, or of the function that stands in its
+    ``offset`` counts from the start of the file ``path``, or of the function that is in its
     place where the kernel is probed: there it may be a tracepoint or ``GROUP.EVENT``, too. A path
     that is not UTF-8 keeps its bytes as surrogates (:func:`os.fsdecode`). ``reference`` is where in
     the file the counter is that the kernel raises while the probe is on; ``active`` is for how many

@@ -258,5 +258,5 @@ def _stored(store: Store) -> str:
         case Bits(width, offset, container):
             return f"{width} bits from bit {offset} of {container}"
         case _:
-            # What stands behind the colon is as plain as any word for it.
+            # The text after the colon says it as well as any words.
             return body(Fetch(Deref(Absolute(0), 0), store)).partition(":")[2]

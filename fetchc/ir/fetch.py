@@ -258,7 +258,7 @@ def body(fetch: Fetch) -> str:
 
 
 def type_text(store: Store) -> str:
-    """What stands behind the colon, of a word what the kernel takes it for."""
+    """The type after the colon; of a word, the type that the kernel assumes."""
     return _suffix(store)[1:] or "x64"
 
 

@@ -100,7 +100,7 @@ def parameter_count(symbol: str) -> int | None:
 
 
 def counted(parameters: str) -> int:
-    """How many there are in what stands between the parentheses."""
+    """The number of parameters in the text between the parentheses."""
     return len(_listed(parameters))
 
 
@@ -117,7 +117,7 @@ def _qualifiers(behind: str) -> set[str]:
 
 
 def parts(text: str) -> tuple[str, str | None, str]:
-    """``void ns::f<int>(int) const`` in name, parameters, and what stands behind.
+    """``void ns::f<int>(int) const`` in name, parameters, and the rest.
 
     Parameters are None where none are written. What a template's function returns is left out.
     """

@@ -55,7 +55,7 @@ def refuse_whole(checker: Checker, node: Typed, resolved: Type) -> CompileError:
         where(checker.site, node)
     except CompileError as refusal:
         if refusal.reason == "computed":
-            return refusal  # no part of it can be had either
+            return refusal  # no part of it can be fetched either
     spelled, size = checker.spell(node.type), checker.size(node.type)
     if size == 0:
         return reject(
@@ -136,7 +136,7 @@ def _first(checker: Checker, resolved: Type) -> str:
 
 
 def _of_library(checker: Checker, node: Typed) -> str:
-    """What can be had of a container of a C++ library; empty for what is none."""
+    """What can be fetched of a container of a C++ library; empty for other types."""
     from fetchc.check.cpp_library import library_class
 
     found = library_class(checker, node.type, node.span)

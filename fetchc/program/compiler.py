@@ -203,7 +203,7 @@ def _parsed(producer: str) -> Compiler:
     if name:
         version = next(filter(None, map(_version, words)), None)
         return Compiler(producer, name, "", version, ())
-    # clang may stand behind a vendor's name; rustc stands behind clang's.
+    # clang may follow a vendor's name; rustc's name follows clang's.
     for mark, name in (("rustc version ", "rustc"), ("clang version ", "clang")):
         _, found, behind = producer.partition(mark)
         if found:

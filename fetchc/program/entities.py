@@ -218,7 +218,7 @@ class Uses(Record):
     """How the file that has a function uses it.
 
     ``calls`` are the addresses behind its direct calls that are described, which they are where
-    the code is ``optimised``. ``stored``: its address may be had otherwise than by a call.
+    the code is ``optimised``. ``stored``: its address may be taken other than by a call.
     """
 
     calls: tuple[Address, ...]
@@ -315,8 +315,8 @@ class Pieces(Record):
 class PointerTo(Record):
     """The value is the address of what is ``offset`` bytes into ``target``, and not in memory.
 
-    ``target`` may be in no memory either: then there is no address, but what the pointer leads to
-    can be had.
+    ``target`` may be in no memory either: then there is no address, but a fetch of the
+    pointer's target is possible.
     """
 
     target: Place

@@ -48,7 +48,7 @@ __all__ = [
 class IntType(Record):
     """An integer; ``name`` as the source spells it.
 
-    ``kind`` is what Go's ``type ID int64`` is made of, empty where nothing tells.
+    ``kind`` is what Go's ``type ID int64`` is made of, empty where it is not known.
     ``foreign_order``: a single byte among numbers of the byte order that the machine does not have.
     """
 
@@ -325,8 +325,8 @@ class DifferenceType(Record):
 class ChoiceType(Record):
     """One of several members of an object, which lie where they like: by the number ``tag``.
 
-    ``cases`` are values of the tag with the member that counts then; of other values there is
-    nothing to be had (an empty std::optional).
+    ``cases`` are values of the tag with the member that counts then; for other values there
+    is no member (an empty std::optional).
     """
 
     name: str

@@ -104,7 +104,7 @@ class CallRules(Record):
     """How code of a machine calls, and what that leaves as it is.
 
     A direct call is the ``opcode`` and a distance of four bytes, which counts from behind them;
-    ``address_of`` are what stands in front of such a distance where it is only added up.
+    ``address_of`` are the text before such a distance where it is only added.
     ``preserved`` are the registers that a function hands back as it was entered with them.
     """
 

@@ -70,7 +70,7 @@ class Nanoseconds(int):
 
 
 class SymbolName(str):
-    """The name of what stands at an address, shown without quotes."""
+    """The name of the object at an address, shown without quotes."""
 
     __slots__ = ()
 

@@ -283,7 +283,7 @@ class Fields:
         for position, load in enumerate(reversed(loads), 1):
             pointer = load.base
             if isinstance(pointer, Absolute) and not kernel and self._has_immediates():
-                # A constant that the user wrote: nothing says that there is memory.
+                # A constant that the user wrote: there may be no memory.
                 pointer = Immediate(pointer.address)
             elif is_address(pointer) or isinstance(pointer, Immediate | StackPointer | Comm):
                 continue

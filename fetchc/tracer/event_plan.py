@@ -53,7 +53,7 @@ class _Layout(Record):
 def check_argument(
     argument: Argument, text: str, found: ProbePoint, kernel: Kernel
 ) -> CheckedArgument:
-    """Hold one argument against the probe; raises CompileError where it cannot be had."""
+    """Check one argument against the probe; raises CompileError where it cannot be fetched."""
     span = argument.expression.span
     start, end = written(argument, text)
     label = argument.name or text[start:end]

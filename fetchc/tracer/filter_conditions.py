@@ -75,7 +75,7 @@ class Condition(Record):
 
     A ``word`` is a constant without quotes: the name of an enumerator. Of ``nil`` and ``null`` the
     constant is 0, and None where that is compared with what has no value. ``text`` is the whole
-    filter, ``span`` where the comparison stands in it.
+    filter, ``span`` the position of the comparison in it.
     """
 
     expression: str

@@ -149,7 +149,7 @@ _UNKNOWN = "the kernel cannot trace `{}`"
 def unprobeable(
     tracefs: Tracefs, line: str, blacklist: str = BLACKLIST, symbols: str = SYMBOLS
 ) -> tuple[str, ...]:
-    """Notes about the function of a refused definition; none where nothing is known of it.
+    """Notes about the function of a refused definition; none where it is not known.
 
     Of a definition for a program as well: its place is a path.
     """

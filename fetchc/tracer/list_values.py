@@ -212,7 +212,7 @@ def ranged(
 class Read(Record):
     """What was read from ``moved`` bytes behind where the word at ``pointer`` leads.
 
-    It stands in the record from ``begin`` on. A page that was not there is zeros in the record.
+    It is in the record from ``begin`` on. A page that was not there is zeros in the record.
     Zeros of the source are no other ones, and ``there(data, address)`` is asked; None where
     nobody can be. What the kernel read of a program's memory is ``residence``.
     """

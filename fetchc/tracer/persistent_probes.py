@@ -85,7 +85,7 @@ def _home() -> str:
 
 
 class State:
-    """The file at ``path``. Raises TracerError (FC0712) where it is damaged or cannot be had."""
+    """The file at ``path``. Raises TracerError (FC0712) where it is damaged or cannot be read."""
 
     def __init__(self, path: str, boot: str | None = None) -> None:
         self.path = path

@@ -115,7 +115,7 @@ class Session:
     """A context manager. Inside, plans are added and their events read; at its end all is removed.
 
     ``buffer_kib`` is the size of the buffer of each processor; ``tracefs`` the file system, by
-    default where it is mounted. Entering raises TracerError where tracing cannot be had (FC0701
+    default where it is mounted. Entering raises TracerError where tracing is not possible (FC0701
     to FC0704). A session is used by one thread at a time; what is asked of it before it is entered,
     or after its end, is a ValueError. A process that is forked from it has nothing to remove.
 

@@ -299,7 +299,7 @@ class Stacks:
     def name(self, thread: int, address: int) -> str | None:
         """The function at an address of a thread's program; with the distance, where inside.
 
-        For values, which are made before their event: nothing says that the maps still hold, so
+        For values, which are made before their event: the maps may have changed, so
         those of a process that lives are read anew after a while.
         """
         if is_kernel(address):

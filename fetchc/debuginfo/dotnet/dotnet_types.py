@@ -118,7 +118,7 @@ def window(
 ) -> SequenceType | None:
     """A part of an array, of a type with these ``members``, as the target's tables ``said``.
 
-    None where a version has other fields, or nothing tells the array.
+    None where a version has other fields, or the array is not known.
     """
     named = {member.name: member for member in members}
     if not all(said[one] in named for one in ("count", "items", "start")):

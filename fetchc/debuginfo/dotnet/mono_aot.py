@@ -59,7 +59,7 @@ class CodeByAddress:
                 yield row, address
 
     def instances(self) -> list[int]:
-        """None: nothing says for certain which types an instantiation is of."""
+        """None: the image does not say for certain which types an instantiation has."""
         return []
 
 
@@ -89,7 +89,7 @@ class MonoCode(CodeByAddress):
         symbol = self._symbol(method)
         if symbol is None:
             return None
-        # Methods whose names come out alike are numbered in an order that nothing tells.
+        # Methods with the same symbol name are numbered, in an order that the image does not give.
         if self._symbol_counts().get(symbol) != 1:
             return None
         found = [one for one in self.elf.functions_named(symbol) if one.symbol == symbol]
@@ -100,7 +100,7 @@ class MonoCode(CodeByAddress):
         return address
 
     def is_ambiguous(self, method: int) -> bool:
-        """Whether another method's symbol comes out alike, so that nothing tells which is which."""
+        """Whether another method has the same symbol name, so that the two are ambiguous."""
         symbol = self._symbol(method)
         return symbol is not None and self._symbol_counts()[symbol] > 1
 

@@ -206,7 +206,7 @@ class AbbrevTable:
     ) -> None:
         self.offset = offset
         self.decoded: dict[int, Declaration] = {}
-        # Of each code: where it stands in _data, and its declaration from there to there.
+        # Of each code: its offset in _data, and where its declaration begins and ends.
         self._places: dict[int, tuple[int, int, int]] = {}
         self._section = section
         self._encoding = encoding

@@ -464,7 +464,7 @@ class FrameSection:
         return Fde(cie, start, stop, (cursor.offset, end))
 
     def cie_offset(self, cursor: Cursor, offset_size: int) -> int | None:
-        """Where the CIE of the entry is; None for a CIE. The cursor stands behind the length."""
+        """Where the CIE of the entry is; None for a CIE. The cursor is after the length."""
         at = cursor.offset
         if self.exception:
             if offset_size != 4:
@@ -655,7 +655,7 @@ def _plain_entry(frames: FrameSection) -> Struct:
 
 def _by_bytes(frames: FrameSection, address: Address, function: Address) -> int | None:
     # Offset of the FDE that starts at ``function`` and has ``address``, in .debug_frame. The bytes
-    # of the address are searched; what stands around a hit must be a whole FDE of 32-bit DWARF
+    # of the address are searched; the bytes around a hit must be a whole FDE of 32-bit DWARF
     # that names a CIE. None leaves the answer to _by_entries.
     entry = _plain_entry(frames)
     data = bytes(frames.data)

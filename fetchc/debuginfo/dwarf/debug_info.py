@@ -291,7 +291,7 @@ class DebugInfo:
     def units(self) -> Iterator[Unit]:
         """Every unit of the program in order, type units of .debug_types last.
 
-        A split unit stands in the place of its skeleton, where its file is found.
+        A split unit replaces its skeleton, where its file is found.
         """
         for unit in self.files.own.units():
             yield unit if unit.split_file is None else self.files.split.unit_if_found(unit) or unit

@@ -163,8 +163,8 @@ class Encoding:
     """What a unit's header says about the size of its values, and the readers that follow.
 
     ``sizes`` has the forms of fixed size; ``readers`` has every form except
-    DW_FORM_implicit_const, whose value stands in the abbreviation. ``key`` tells encodings
-    apart in caches.
+    DW_FORM_implicit_const, whose value is in the abbreviation. ``key`` distinguishes
+    encodings in caches.
     """
 
     __slots__ = (
@@ -233,7 +233,7 @@ class Encoding:
         return block
 
     def indirect(self, data: bytes, at: int) -> tuple[int, Value, int]:
-        """DW_FORM_indirect: the form that stands in front of the value, the value, its end."""
+        """DW_FORM_indirect: the form before the value, the value, its end."""
         form, at = read_uleb(data, at)
         reader = self.readers.get(form)
         if reader is None:

@@ -413,7 +413,7 @@ _PLAIN = frozenset({c.DW_FORM_strp, c.DW_FORM_string})
 # ------------------------------------------------------------------------------
 # What a pass over units found, and how that of several passes is put together.
 
-NOWHERE = -1  # scope of what stands in none
+NOWHERE = -1  # scope of an entry that is in none
 
 
 class Scan:

@@ -1,7 +1,7 @@
 """Names with their namespaces and classes, as the source writes them.
 
 Go's names are whole already and C has no scopes, so only the other languages pay for
-looking at what stands around an entry. Reference: DWARF 5, sections 3.2.2 and 3.4.
+looking at the entries around one. Reference: DWARF 5, sections 3.2.2 and 3.4.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ _WIDEST = 8  # bytes of a discriminant that a fetch-arg can hold
 
 
 def structure(types: TypeTable, die: Die) -> Type:
-    """A structure or an enum with fields, or what stands for it."""
+    """A structure or an enum with fields, or its substitute."""
     part = next(types.children(die, DW_TAG_variant_part), None)
     made = type_entries.structure(types, die)
     if not isinstance(made, StructType):
@@ -183,7 +183,7 @@ def _with_variants(
 
 
 def offset_of(member: Die) -> ByteOffset:
-    """Where a member begins, one without a size too; DebugInfoError FC0904 where nothing says."""
+    """Where a member begins, one without a size too; DebugInfoError FC0904 if not known."""
     offset = member.unsigned(DW_AT_data_member_location)
     if offset is None and (bits := member.unsigned(DW_AT_data_bit_offset)) is not None:
         offset = bits // 8

@@ -96,7 +96,7 @@ def _code_symbols(elf: Elf, name: str) -> list[Symbol]:
 
 def _clones(elf: Elf, name: str) -> list[Symbol]:
     prefix = _encoded(name) + b"."
-    # A shorter string may be the tail of a longer one, so what stands in front tells nothing: the
+    # A shorter string may be the tail of a longer one, so the bytes before it prove nothing: the
     # symbol table is asked whether there is such a symbol.
     found = {whole for table in elf.symbol_lists() for whole in table.beginning(prefix)}
     names = {

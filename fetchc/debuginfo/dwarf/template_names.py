@@ -78,7 +78,7 @@ class _Speller:
         return spelled
 
     def _around(self, holder: Die, inner: str) -> str:
-        # C's declarators: what stands around ``inner`` for the type that ``holder`` refers to.
+        # C's declarators: the text around ``inner`` for the type that ``holder`` refers to.
         die = self._info.follow(holder, c.DW_AT_type)
         if die is None:
             return _joined("void", inner)

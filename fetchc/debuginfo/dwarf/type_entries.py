@@ -199,7 +199,7 @@ class TypeTable:
         return self.info.follow(die, attribute)
 
     def resolved(self, die: Die) -> Die:
-        """``die``, or what stands for it: a type unit's type, the origin of a copy."""
+        """``die``, or its substitute: a type unit's type, the origin of a copy."""
         for step in self._steps(die, (DW_AT_signature, DW_AT_abstract_origin)):
             die = step
         return die
@@ -660,7 +660,7 @@ def _enumerator(types: TypeTable, die: Die) -> tuple[str, int]:
 
 
 def is_signed(types: TypeTable, die: Die) -> bool | None:
-    """Whether the numbers of a base type or an enumeration have a sign; None where nothing says."""
+    """Whether the numbers of a base type or an enumeration have a sign; None if not known."""
     encoding = die.unsigned(DW_AT_encoding)
     below = types.target_die(die)
     below = None if below is None else types.stripped(below)

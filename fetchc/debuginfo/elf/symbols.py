@@ -315,7 +315,7 @@ _MOST = 4096  # versions of a library
 
 
 def versions(image: Image) -> dict[tuple[str, Address], str]:
-    """What stands behind each name in .dynsym, by name and address: ``@V1`` or ``@@V2``."""
+    """The version of each name in .dynsym, by name and address: ``@V1`` or ``@@V2``."""
     table, numbers = symbol_table(image, ".dynsym"), image.open_section(".gnu.version")
     defined = image.open_section(".gnu.version_d")
     if table is None or numbers is None or defined is None:

@@ -65,7 +65,7 @@ __all__ = [
 FIRST = 1 << 62  # what is added to an address; no file is so long
 
 _DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more
-_OF_SHAPES = "go.shape"  # no package: what stands for a type argument in generic code
+_OF_SHAPES = "go.shape"  # no package: the placeholder of a type argument in generic code
 _WAYS = {1: "<-chan ", 2: "chan<- ", 3: "chan "}
 
 
