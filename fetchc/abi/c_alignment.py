@@ -43,11 +43,11 @@ class Alignments:
     size that its alignment would have rounded.
     """
 
-    __slots__ = ("_known", "_program")
+    __slots__ = ("_alignments", "_program")
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._known: dict[TypeId, int | None] = {}  # None: being computed
+        self._alignments: dict[TypeId, int | None] = {}  # None: being computed
 
     def size(self, type_id: TypeId) -> int:
         """Bytes of the type; UnclassifiedError where it has no stated size."""
@@ -124,13 +124,13 @@ class Alignments:
             raise malformed(self._program, type_id, f"types nested more than {MAX_NESTING} deep")
         match found:
             case StructType():
-                if type_id not in self._known:
-                    self._known[type_id] = None
-                    self._known[type_id] = self._of_struct(found, depth)
-                known = self._known[type_id]
-                if known is None:
+                if type_id not in self._alignments:
+                    self._alignments[type_id] = None
+                    self._alignments[type_id] = self._of_struct(found, depth)
+                alignment = self._alignments[type_id]
+                if alignment is None:
                     raise malformed(self._program, type_id, "a structure contains itself")
-                return known
+                return alignment
             case ArrayType(element=element, vector=False):
                 inner, bare_element = bare(self._program, element)
                 return self._of(inner, bare_element, depth + 1)

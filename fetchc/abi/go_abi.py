@@ -165,14 +165,14 @@ def in_registers(
 class Shapes:
     """Sizes, alignments and leaves of one program's Go types."""
 
-    __slots__ = ("_known", "_packages", "_program", "_word")
+    __slots__ = ("_packages", "_program", "_shapes", "_word")
 
     def __init__(self, program: Program, convention: Convention) -> None:
         assert isinstance(convention.rules, GoRules)
         self._program = program
         self._packages = convention.rules.vector_packages
         self._word = convention.word_bytes
-        self._known: dict[TypeId, TypeShape | None] = {}  # None: being computed
+        self._shapes: dict[TypeId, TypeShape | None] = {}  # None: being computed
 
     def shape(self, type_id: TypeId, depth: int) -> TypeShape:
         """The shape of a type; UnclassifiedError or DebugInfoError where it has none."""
@@ -181,16 +181,16 @@ class Shapes:
             raise malformed(self._program, type_id, f"types nested more than {MAX_NESTING} deep")
         if not isinstance(found, StructType | ArrayType):
             return self._scalar(found)
-        if type_id not in self._known:
-            self._known[type_id] = None
+        if type_id not in self._shapes:
+            self._shapes[type_id] = None
             if isinstance(found, StructType):
-                self._known[type_id] = self._struct(type_id, found, depth)
+                self._shapes[type_id] = self._struct(type_id, found, depth)
             else:
-                self._known[type_id] = self._array(type_id, found, depth)
-        known = self._known[type_id]
-        if known is None:
+                self._shapes[type_id] = self._array(type_id, found, depth)
+        shape = self._shapes[type_id]
+        if shape is None:
             raise malformed(self._program, type_id, "a type contains itself")
-        return known
+        return shape
 
     def _words(self, count: int) -> TypeShape:
         leaves = tuple([(index * self._word, self._word, False) for index in range(count)])

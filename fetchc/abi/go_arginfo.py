@@ -187,9 +187,9 @@ class _Shapes:
         self._components = 0
 
     def shape(self, type_id: TypeId, depth: int) -> Shape:
-        _, made = bare(self._program, type_id)
+        _, resolved = bare(self._program, type_id)
         inner: list[Shape] = []
-        match made:
+        match resolved:
             case StructType(members=members):
                 inner = self._each([member.type for member in members], depth)
             case ArrayType(element=element, count=count):
@@ -287,14 +287,14 @@ def _layout(
     # (ABIAnalyze, ArgWidth).
     word, of_types = convention.word_bytes, Shapes(program, convention)
     try:
-        known = [of_types.shape(parameter, 0) for parameter in parameters]
+        shapes = [of_types.shape(parameter, 0) for parameter in parameters]
     except UnclassifiedError:
         return None
     assignment = Assignment(convention, of_types)
     places = assignment.places(parameters, convention.integer_registers, convention.float_registers)
     spilled = 0
     taken: list[DwarfRegister] = []
-    for shape, place in zip(known, places, strict=True):
+    for shape, place in zip(shapes, places, strict=True):
         if isinstance(place, InMemory) or shape.size == 0:
             continue
         spilled = round_up(spilled, shape.alignment) + shape.size
@@ -308,11 +308,11 @@ def _layout(
     if assignment.stopped is not None:
         return None
     total = round_up(assignment.stack, word) + round_up(spilled, word)
-    used = sum(shape.size for shape in known) + assignment.stack - before
+    used = sum(shape.size for shape in shapes) + assignment.stack - before
     floats = sum(register in convention.float_registers for register in taken)
     return CallLayout(
-        tuple([shape.size for shape in known]),
-        tuple([shape.alignment for shape in known]),
+        tuple([shape.size for shape in shapes]),
+        tuple([shape.alignment for shape in shapes]),
         total,
         total - used,
         len(convention.integer_registers) - (len(taken) - floats),
@@ -436,8 +436,8 @@ def candidate_places(
         return None
     of_types = Shapes(program, convention)
     try:
-        known = [of_types.shape(one, 0) for one in call.parameters]
-        search = _Search(convention, described[0], described[1], listed, known, total)
+        all_shapes = [of_types.shape(one, 0) for one in call.parameters]
+        search = _Search(convention, described[0], described[1], listed, all_shapes, total)
         found: dict[tuple[Place | None, ...], None] = {}
         for taken in search.ways():
             places = search.finished(taken, Assignment(convention, of_types), call.results)
@@ -467,12 +467,12 @@ class _Search:
         described: tuple[tuple[Shape, Extent], ...],
         whole: bool,
         listed: tuple[Shape, ...],
-        known: list[TypeShape],
+        shapes: list[TypeShape],
         total: int,
     ) -> None:
         self._convention = convention
         self._described, self._whole = described, whole
-        self._listed, self._known = listed, known
+        self._listed, self._shapes = listed, shapes
         self._total = total
 
     def ways(self) -> list[_Taken]:
@@ -490,7 +490,7 @@ class _Search:
 
     def _has_bytes(self, taken: _Taken) -> bool:
         # Whether a call has the bytes of all that is listed, too.
-        rest = sum(own.size for own in self._known[len(taken.places) :])
+        rest = sum(own.size for own in self._shapes[len(taken.places) :])
         return taken.used + rest <= self._total
 
     def _next(self, at: int, taken: _Taken) -> Iterator[_Taken]:
@@ -499,7 +499,7 @@ class _Search:
         missing = len(self._described) - at > len(self._listed) - index or not self._whole
         sizes = numbers(shape)
         if index < len(self._listed) and agree(shape, self._listed[index]):
-            own = self._known[index]
+            own = self._shapes[index]
             if extent is None and own.size:
                 raise _NotDescribedError
             yield from self._listed_at(taken, own, 0 if extent is None else extent[0])
@@ -593,7 +593,7 @@ class _Search:
         A second time with None for what is not described, where something can be between.
         """
         described = len(taken.places)
-        for own in self._known[described:]:
+        for own in self._shapes[described:]:
             taken = self._behind(taken, own)
         convention = self._convention
         word = convention.word_bytes
@@ -612,7 +612,7 @@ class _Search:
         ways: list[tuple[Place | None, ...]] = [taken.places] if size == self._total else []
         if not self._whole and self._total != taken.used + assignment.stack - before:
             # Something small can be in what belongs to nothing, or something is missing.
-            ways.append((*taken.places[:described], *[None] * (len(self._known) - described)))
+            ways.append((*taken.places[:described], *[None] * (len(self._shapes) - described)))
         return ways
 
     def _behind(self, taken: _Taken, own: TypeShape) -> _Taken:

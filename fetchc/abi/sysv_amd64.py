@@ -276,10 +276,10 @@ def _result_classes(classifier: Classifier, result: TypeId) -> tuple[str, ...]:
 
 def _is_reference(program: Program, parameter: TypeId) -> bool:
     # To an object of .NET: pointers of other kinds lead to no class.
-    made = program.type(parameter)
-    if not isinstance(made, PointerType) or made.reference:
+    resolved = program.type(parameter)
+    if not isinstance(resolved, PointerType) or resolved.reference:
         return False
-    target = program.type(made.target)
+    target = program.type(resolved.target)
     return isinstance(target, SequenceType) or (
         isinstance(target, StructType) and target.kind == "class"
     )

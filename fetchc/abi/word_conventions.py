@@ -344,10 +344,10 @@ class Passing:
                 return None
 
     def _homogeneous(self, type_id: TypeId, size: int) -> tuple[Leaf, ...] | None:
-        known = self._shapes.equal(type_id)
-        if known is None:
+        numbers = self._shapes.equal(type_id)
+        if numbers is None:
             return None
-        each, count = known
+        each, count = numbers
         sizes = (*self._rules.float_sizes, *self._rules.vector_sizes)
         if not 0 < count <= self._rules.float_members or each * count != size:
             return None
@@ -371,14 +371,18 @@ class Passing:
         return leaves
 
     def _single(self, found: StructType, size: int) -> tuple[Leaf, ...] | None:
-        made: Type = found
+        resolved: Type = found
         for _ in range(MAX_NESTING):
-            if not isinstance(made, StructType):
+            if not isinstance(resolved, StructType):
                 break
-            if len(made.members) != 1 or made.kind == "union" or made.members[0].bits:
+            if len(resolved.members) != 1 or resolved.kind == "union" or resolved.members[0].bits:
                 return None
-            made = bare(self._program, made.members[0].type)[1]
-        if isinstance(made, FloatType) and made.size == size and size in self._rules.float_sizes:
+            resolved = bare(self._program, resolved.members[0].type)[1]
+        if (
+            isinstance(resolved, FloatType)
+            and resolved.size == size
+            and size in self._rules.float_sizes
+        ):
             return (Leaf(0, size, True),)
         return None
 

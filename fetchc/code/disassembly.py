@@ -91,8 +91,8 @@ def taken_off(code: bytes, position: int, architecture: str) -> int | None:
                 return None
             loaded = _loaded(code, before, table(f"arch/{architecture}")["constants"])
             return None if loaded is None else int.from_bytes(code[loaded : loaded + 4], "little")
-    known = any(each.starts(code, position) for each in return_instructions(architecture))
-    return 0 if known else None
+    is_return = any(each.starts(code, position) for each in return_instructions(architecture))
+    return 0 if is_return else None
 
 
 def _loaded(code: bytes, position: int, raw: Mapping[str, Any]) -> int | None:
@@ -382,8 +382,8 @@ def _depends(instruction: CsInsn) -> bool:
 
         register, constant = operands
         whole = (1 << 8 * register.size) - 1
-        known: bool = constant.type == capstone.CS_OP_IMM
-        return not (known and (constant.imm - _CONSTANT[name]) & whole == 0)
+        is_immediate: bool = constant.type == capstone.CS_OP_IMM
+        return not (is_immediate and (constant.imm - _CONSTANT[name]) & whole == 0)
     return True
 
 

@@ -61,19 +61,19 @@ def fills(
     not known; what is behind bytes that cannot be decoded is left out. Raises CompileError FC0905
     where there is no disassembler.
     """
-    known = table("runtime/go/copying").get(architecture.name)
-    return () if known is None else tuple(_Way(architecture, register, known).follow(code, base))
+    rules = table("runtime/go/copying").get(architecture.name)
+    return () if rules is None else tuple(_Way(architecture, register, rules).follow(code, base))
 
 
 class _Way:
     """One way through the code: what is where, and what waits at targets of jumps ahead."""
 
-    __slots__ = ("_architecture", "_known", "_numbers", "_state", "_waiting")
+    __slots__ = ("_architecture", "_numbers", "_rules", "_state", "_waiting")
 
     def __init__(
-        self, architecture: Architecture, register: DwarfRegister, known: dict[str, Any]
+        self, architecture: Architecture, register: DwarfRegister, rules: dict[str, Any]
     ) -> None:
-        self._architecture, self._known = architecture, known
+        self._architecture, self._rules = architecture, rules
         named = {**architecture.unfetchable, **architecture.registers}
         self._numbers = {name: DwarfRegister(number) for number, name in named.items()}
         self._state: State | None = {InRegister(register): _OBJECT}
@@ -86,11 +86,11 @@ class _Way:
             if self._state is None:
                 continue
             name = one.mnemonic.removeprefix("c.")
-            if name not in self._known["calls"]:
+            if name not in self._rules["calls"]:
                 self._wait(one)
-            if name in self._known["ends"] or self._writes_counter(one):
+            if name in self._rules["ends"] or self._writes_counter(one):
                 self._state = None
-            elif name in self._known["calls"]:
+            elif name in self._rules["calls"]:
                 # Callees may write to where their arguments are; the object itself is none.
                 self._state = {
                     room: content
@@ -121,11 +121,11 @@ class _Way:
 
     def _step(self, one: CsInsn, name: str, state: State) -> Iterator[Fill]:
         behind = Address(one.address + one.size)
-        made = dict(self._copied(one, name, state))
+        copied = dict(self._copied(one, name, state))
         changed: State = {}
         for room in self._changed(one, name, state):
             changed[room] = None
-        for room, content in {**changed, **made}.items():
+        for room, content in {**changed, **copied}.items():
             state[room] = content
             yield Fill(behind, room, content)
 
@@ -133,24 +133,25 @@ class _Way:
         # What the instruction copies of the object, or of its address.
         import capstone
 
-        known, operands = self._known, one.operands
+        rules, operands = self._rules, one.operands
         kinds = tuple([operand.type for operand in operands])
         reg, mem, imm = capstone.CS_OP_REG, capstone.CS_OP_MEM, capstone.CS_OP_IMM
         to: Room | None
         content: Content | None
-        if kinds == (mem, reg) and name in known["stores"]:
-            to, content = self._slot(one, operands[0]), self._held(one, operands[1], state)
-        elif kinds == (reg, mem) and name in known["stores"] and name not in known["loads"]:
-            to, content = self._slot(one, operands[1]), self._held(one, operands[0], state)
-        elif kinds == (reg, mem) and name in known["loads"]:
+        if kinds == (mem, reg) and name in rules["stores"]:
+            to, content = self._slot(one, operands[0]), self._content_of(one, operands[1], state)
+        elif kinds == (reg, mem) and name in rules["stores"] and name not in rules["loads"]:
+            to, content = self._slot(one, operands[1]), self._content_of(one, operands[0], state)
+        elif kinds == (reg, mem) and name in rules["loads"]:
             to, content = self._register(one, operands[0].reg), self._loaded(one, state)
-        elif kinds == (reg, mem) and name in known["addresses"]:
+        elif kinds == (reg, mem) and name in rules["addresses"]:
             to, content = self._register(one, operands[0].reg), self._pointed(one, state)
-        elif kinds == (reg, reg, imm) and name in known["addresses"]:
+        elif kinds == (reg, reg, imm) and name in rules["addresses"]:
             to = self._register(one, operands[0].reg)
-            content = _moved(self._held(one, operands[1], state), operands[2].imm)
-        elif kinds == (reg, reg) and name in known["copies"]:
-            to, content = self._register(one, operands[0].reg), self._held(one, operands[1], state)
+            content = _moved(self._content_of(one, operands[1], state), operands[2].imm)
+        elif kinds == (reg, reg) and name in rules["copies"]:
+            to = self._register(one, operands[0].reg)
+            content = self._content_of(one, operands[1], state)
         else:
             return
         if to is not None and content is not None:
@@ -171,7 +172,7 @@ class _Way:
         base = self._register(one, memory.base)
         return None if base is None else _moved(state.get(base), memory.disp)
 
-    def _held(self, one: CsInsn, operand: Any, state: State) -> Content | None:
+    def _content_of(self, one: CsInsn, operand: Any, state: State) -> Content | None:
         whole = getattr(operand, "size", None) in (None, self._architecture.word_bytes)
         room = self._register(one, operand.reg)
         content = None if room is None else state.get(room)
@@ -199,8 +200,8 @@ class _Way:
                 yield from [room for room in state if isinstance(room, InMemory)]
         for operand in one.operands:
             slot = self._slot(one, operand) if operand.type == capstone.CS_OP_MEM else None
-            if slot is not None and name not in self._known["addresses"]:
-                if operand is not one.operands[0] and name in self._known["loads"]:
+            if slot is not None and name not in self._rules["addresses"]:
+                if operand is not one.operands[0] and name in self._rules["loads"]:
                     continue
                 yield slot
                 for room in state:
@@ -214,7 +215,7 @@ class _Way:
             return tuple(one.regs_access()[1])
         except capstone.CsError:  # it does not know for this machine, where only the first can be
             registers = [o.reg for o in one.operands[:1] if o.type == capstone.CS_OP_REG]
-            return () if name in self._known["stores"] else tuple(registers)
+            return () if name in self._rules["stores"] else tuple(registers)
 
     def _register(self, one: CsInsn, number: int) -> InRegister | None:
         name = one.reg_name(number) if number else None

@@ -45,10 +45,10 @@ def is_instance(found: str, wanted: str) -> int:
     """How well the template instance ``wanted`` names ``found``: 2 in all its arguments, 1 in the
     first ones (the others may have defaults), 0 not at all.
     """
-    known, asked = canonical(found), _wanted(wanted)
-    if known == asked:
+    spelled, asked = canonical(found), _wanted(wanted)
+    if spelled == asked:
         return 2
-    base, opened, rest = known.partition("<")
+    base, opened, rest = spelled.partition("<")
     if not opened or not rest.endswith(">") or asked.partition("<")[0] != base:
         return 0
     have = arguments(rest[:-1])
@@ -61,11 +61,11 @@ _last = ("", "")  # what one question holds against thousands of names
 
 def _wanted(text: str) -> str:
     global _last
-    known, made = _last
-    if known != text:
-        made = canonical(text)
-        _last = text, made
-    return made
+    last_text, result = _last
+    if last_text != text:
+        result = canonical(text)
+        _last = text, result
+    return result
 
 
 def arguments(text: str) -> list[str]:
@@ -115,14 +115,14 @@ def canonical(text: str, depth: int = 0) -> str:
 def _written(inner: list[str]) -> list[str]:
     # Without those at the end that the standard's containers have where nothing is written: of
     # the first argument, or an allocator of a map's pairs. `Pool<std::allocator<char>>` is itself.
-    kept = list(inner)
-    while len(kept) > 1 and kept[-1].partition("<")[0] in _DEFAULTS:
-        of = kept[-1].partition("<")[2][:-1]
-        pair = f"std::pair<{canonical(kept[0] + ' const')},{kept[1]}>"
-        if of not in (kept[0], pair):
+    arguments = list(inner)
+    while len(arguments) > 1 and arguments[-1].partition("<")[0] in _DEFAULTS:
+        of = arguments[-1].partition("<")[2][:-1]
+        pair = f"std::pair<{canonical(arguments[0] + ' const')},{arguments[1]}>"
+        if of not in (arguments[0], pair):
             break
-        kept.pop()
-    return kept
+        arguments.pop()
+    return arguments
 
 
 def spelling_key(text: str) -> object:

@@ -101,12 +101,12 @@ def _of_library(library: CDLL, libc: CDLL) -> Callable[[str], str | None]:
 
     def read(symbol: str) -> str | None:
         status = c_int()
-        made = demangle(symbol.encode("utf-8", "surrogateescape"), None, None, byref(status))
-        if not made or status.value:
+        demangled = demangle(symbol.encode("utf-8", "surrogateescape"), None, None, byref(status))
+        if not demangled or status.value:
             plain = _unconstrained(symbol)
             return None if plain == symbol else read(plain)
-        text = string_at(made).decode("utf-8", "surrogateescape")
-        free(made)
+        text = string_at(demangled).decode("utf-8", "surrogateescape")
+        free(demangled)
         return text
 
     return read

@@ -123,8 +123,8 @@ class V0:
                 return self._identifier()[0]
             case "M":
                 self._implementation()
-                made = self._type()
-                return made if _PATH.match(made) else f"<{made}>"
+                name = self._type()
+                return name if _PATH.match(name) else f"<{name}>"
             case "X":
                 self._implementation()
                 return self._of_trait()
@@ -146,8 +146,8 @@ class V0:
         self._path()
 
     def _of_trait(self) -> str:
-        made = self._type()
-        return f"<{made} as {self._path()}>"
+        name = self._type()
+        return f"<{name} as {self._path()}>"
 
     def _nested(self, space: str, in_value: bool) -> str:
         path = self._path(in_value)

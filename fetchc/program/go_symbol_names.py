@@ -39,14 +39,14 @@ def without_type_arguments(name: str) -> str:
     """
     if "[" not in name:
         return name
-    kept = []
+    characters = []
     depth = 0
     for character in without_tags(name):
         depth += character == "["
         if depth == 0:
-            kept.append(character)
+            characters.append(character)
         depth -= character == "]" and depth > 0
-    return "".join(kept)
+    return "".join(characters)
 
 
 def without_tags(name: str) -> str:

@@ -140,7 +140,7 @@ def _by_type(raw: Mapping[str, Any], name: str, version: tuple[int, int]) -> dic
     return found
 
 
-def _header(known: Iterable[dict[str, Any]], version: tuple[int, int]) -> Mapping[str, Any] | None:
+def _header(rows: Iterable[dict[str, Any]], version: tuple[int, int]) -> Mapping[str, Any] | None:
     # Nothing but what was measured: in between the runtime's own structures have moved.
-    fitting = [one for one in known if tuple(one["since"]) <= version < tuple(one["before"])]
+    fitting = [one for one in rows if tuple(one["since"]) <= version < tuple(one["before"])]
     return fitting[0] if fitting else None

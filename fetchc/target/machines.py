@@ -299,8 +299,10 @@ def table(name: str) -> Mapping[str, Any]:
     module = MODULES.get(name)
     if module is None:
         kind, _, plain = name.rpartition("/")
-        known = ", ".join(sorted(key.rpartition("/")[2] for key in MODULES if key.startswith(kind)))
-        raise reject("FC0905", f"`{plain}` is not supported", notes=(f"supported: {known}",))
+        supported = ", ".join(
+            sorted(key.rpartition("/")[2] for key in MODULES if key.startswith(kind))
+        )
+        raise reject("FC0905", f"`{plain}` is not supported", notes=(f"supported: {supported}",))
     return tables_of_module(module)[name]
 
 
@@ -375,11 +377,11 @@ def call_rules(name: str) -> CallRules | None:
         return None
     machine = architecture(name)
     numbers = by_name(machine.registers)
-    kept = frozenset([numbers[register] for register in spread(raw["preserved"])])
+    preserved = frozenset([numbers[register] for register in spread(raw["preserved"])])
     return CallRules(
         bytes.fromhex(raw["opcode"]),
         tuple([bytes.fromhex(each) for each in raw["address_of"]]),
-        kept,
+        preserved,
         machine.stack_pointer,
     )
 
