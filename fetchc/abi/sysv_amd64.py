@@ -523,7 +523,7 @@ def _members(
     if found.kind == "union" and not found.members and (found.size or 0) > 1:
         # gcc leaves the members of a transparent union out.
         name = found.name or "union"
-        raise UnclassifiedError(f"the debug information leaves out the members of `{name}`")
+        raise UnclassifiedError(f"the debug information does not have the members of `{name}`")
     inner = []
     for member in found.members:
         if member.bits is None:

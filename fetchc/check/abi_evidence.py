@@ -119,7 +119,7 @@ def _if_touched(
     except CompileError:
         return Absent(
             "no location",
-            "only a disassembler can tell whether the function uses it: install capstone",
+            "only a disassembler can show whether the function uses it: install capstone",
         )
     return _MAY_NOT_BE_PASSED
 

@@ -53,7 +53,7 @@ def refuse_absent(site: Site, variable: Variable, place: Absent, span: Span) -> 
         place.code,
         f"`{variable.name.lstrip('&')}` cannot be fetched here: {why}",
         span,
-        "no place at this address",
+        "no location at this address",
         notes=notes,
         help=hint,
         reason=place.kind,

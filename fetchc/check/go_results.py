@@ -84,7 +84,7 @@ def result_by_number(checker: Checker, name: str, number: int | None, span: Span
     place = _result_place(site, function, result, span)
     if isinstance(place, Absent):
         what = f"`${name}` cannot be fetched: {place.reason}"
-        raise reject(place.code, what, span, "no place", reason=place.kind)
+        raise reject(place.code, what, span, "no location", reason=place.kind)
     return Located(place, f"${name}", result.type, span)
 
 

@@ -74,7 +74,7 @@ def entry_place(site: Site, function: Function, variable: Variable) -> Place:
     name = site.language.name
     return Absent(
         "no location",
-        f"{name} promises no calling convention, and the debug information does not say where "
+        f"{name} has no specified calling convention, and the debug information does not say where "
         "it is before the first statement (`--at body`)",
     )
 
@@ -276,7 +276,7 @@ def _is_wide(checker: Checker, type_id: TypeId) -> bool:
 def _refused(checker: Checker, span: Span, why: str) -> CompileError:
     return reject(
         "FC0401",
-        f"the result cannot be fetched: {checker.site.language.name} promises no calling "
+        f"the result cannot be fetched: {checker.site.language.name} has no specified calling "
         f"convention, and {why}",
         span,
         "unknown location",

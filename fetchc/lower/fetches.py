@@ -355,7 +355,7 @@ def _located(site: Site, place: entities.Place, size: int, span: Span, name: str
         case entities.Absent(kind=kind, reason=reason):
             words = site.architecture.in_words(reason)
             what = f"this part cannot be fetched: {words}"
-            raise reject(place.code, what, span, "no place", reason=kind)
+            raise reject(place.code, what, span, "no location", reason=kind)
         case entities.PointerTo():
             from fetchc.lower.no_fetch import computed
 

@@ -67,7 +67,7 @@ def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileErro
         "FC0406",
         f"`{name}` cannot be fetched here: it is {_sum(site, place)} and not stored in memory",
         span,
-        "no place at this address",
+        "no location at this address",
         notes=notes,
         help=help or "a fetch-arg cannot add: let `fetchc trace` compute it",
         reason="computed",
@@ -97,7 +97,7 @@ def lost(
         f"`{name}` cannot be fetched here: it is what {site.architecture.shown(register)} held on "
         "entry and not stored in memory",
         span,
-        "no place at this address",
+        "no location at this address",
         notes=(*notes, reason),
         help=help or "probe the function's entry: leave out `--at`",
         reason="computed",

@@ -85,7 +85,7 @@ def read_argument(text: str) -> StaticArgument:
         made: StaticArgument = run(usdt_tables, "argument", text, _Builder())
     except Unexpected as problem:
         what = problem.token.text
-        raise ValueError(f"`{what}` cannot stand there" if what else "it ends too early") from None
+        raise ValueError(f"`{what}` is not valid there" if what else "it ends too early") from None
     return made
 
 

@@ -335,7 +335,7 @@ class Decoder:
         self._symbol = symbol
         self._which = places.get(PLAN_INDEX)
         if COMM not in places:
-            raise unreadable(f"`{format.event}` lacks the field `{COMM}`")
+            raise unreadable(f"`{format.event}` has no field `{COMM}`")
         self._comm = places[COMM]
         self._placed = any(name in places for name in _ADDRESSES)
         ends = [field.offset + field.size * (field.count or 1) for field in format.fields]

@@ -170,7 +170,7 @@ def _closed(root: str, error: OSError) -> TracerError:
         notes = (f"{root} is root's; this runs as user {user}",)
         help = "run it as root, with `sudo`"
         if user == 0:
-            notes = ("this root lacks the capability CAP_DAC_OVERRIDE, as in a container",)
+            notes = ("this root does not have the capability CAP_DAC_OVERRIDE, as in a container",)
             help = "start the container privileged, or run fetchc outside of it"
         return refused("FC0701", "tracing is not permitted", notes=notes, help=help)
     note = f"{root}/uprobe_events: {error.strerror}"

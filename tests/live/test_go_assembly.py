@@ -168,5 +168,5 @@ def test_no_place_of_the_wrapper_is_one_of_assembly(version: str, tmp_path: Path
     program = _build(tmp_path, version)
     (diagnostic,) = _refusal(program, "main.Sum.abi0", "n", at="+0x5").diagnostics
     assert diagnostic.code == "FC0401"
-    assert "describes no place in assembly" in diagnostic.message
+    assert "does not describe locations in assembly" in diagnostic.message
     assert not any("available" in note for note in diagnostic.notes)

@@ -80,7 +80,7 @@ def test_every_result_is_what_the_program_printed(
         assert [args["it"] for args in seen.args] == printed(seen.program)[name], name
     assert compared >= (13 if level == "0" else 9)
     for name in REFUSED:
-        assert "Rust promises no calling convention" in refused(binary, name), name
+        assert "Rust has no specified calling convention" in refused(binary, name), name
     assert (LEFT_OUT in refused(binary, "unused")) == (level != "0")
 
 

@@ -326,7 +326,7 @@ class References:
             raise MissingAssembly(
                 "FC0907",
                 self.path,
-                f"it needs the assembly `{name}`, which is in none of: {listed}",
+                f"it needs the assembly `{name}`, which is not in: {listed}",
                 help=f"name the folder of the runtime that has `{name}.dll`: `--reference DIR`",
             )
         return found

@@ -462,7 +462,7 @@ REASONS = {
     "IL": "it has intermediate language only: the runtime compiles it to memory that no probe "
     "can be set on",
     "fragile": "its code has the fragile format of .NET Core 2: only one build of the runtime "
-    "knows where its methods are, and the format is not documented",
+    "knows where its methods are, and there is no map of it",
     "unknown": "its native code is of an unknown format",
 }
 

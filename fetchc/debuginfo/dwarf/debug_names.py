@@ -163,5 +163,5 @@ class _Table:
             unit = self._compile_units + values[_TYPE_UNIT]
         offset = values.get(_DIE_OFFSET)
         if offset is None or not 0 <= unit < len(self.units):
-            raise self._section.error("an entry of a name table leads nowhere", at)
+            raise self._section.error("an entry of a name table refers to no unit or entry", at)
         return DieOffset(self.units[unit] + offset)

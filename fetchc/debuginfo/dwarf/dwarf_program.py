@@ -303,7 +303,9 @@ class DwarfProgram:
         from fetchc.program.entities import Absent, AtAddress, is_frame_relative
 
         if variable.elsewhere:
-            return Absent("no location", "the debug information describes no place in assembly")
+            return Absent(
+                "no location", "the debug information does not describe locations in assembly"
+            )
         die = self._info.die(variable.die)
         around = self._around(variable, function)
         place = place_at(self._info, die, around, address)

@@ -196,7 +196,7 @@ def dereferenced(value: Value) -> Value:
         depth += 1
         at = at.pointer
     if depth > MAX_DEREFERENCES:
-        return Unknown(f"behind more than {MAX_DEREFERENCES} pointers")
+        return Unknown(f"reached through more than {MAX_DEREFERENCES} pointers")
     return Start(Indirect(value.place, ByteOffset(0)))
 
 

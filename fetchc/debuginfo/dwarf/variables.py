@@ -391,12 +391,14 @@ def place_at(
         return without_location(info, die)
     expression = _expression_at(info, located, DW_AT_location, address)
     if expression is None:
-        return Absent("no location", f"the debug information gives it no place at {address:#x}")
+        return Absent("no location", f"the debug information gives it no location at {address:#x}")
     base = None if function is None else frame_base_at(info, function, address)
 
     def pointee(offset: int) -> Place:
         if depth == MAX_IMPLICIT_POINTERS:
-            return Absent("computed", f"it is behind {depth} pointers that are not in memory")
+            return Absent(
+                "computed", f"it is reached through {depth} pointers that are not in memory"
+            )
         return place_at(info, info.die(DieOffset(offset)), function, address, depth + 1)
 
     return described(info, located, expression, base, pointee)

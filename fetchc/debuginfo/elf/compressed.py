@@ -216,7 +216,9 @@ class ZlibInflater(StreamInflater):
         self._tail = b""
         self._stream = zlib.decompressobj(-zlib.MAX_WBITS)
         if size > ZLIB_RATIO * (end - start) + ZLIB_RATIO:
-            raise self._error(f"cannot inflate {end - start} bytes to the {size} it promises")
+            raise self._error(
+                f"cannot inflate {end - start} bytes to the {size} that its header states"
+            )
         head = mapped[start : min(start + 2, end)]
         # Method 8 with a window of at most 32 KiB and no preset dictionary; a multiple of 31.
         if len(head) < 2 or head[0] & 15 != 8 or head[0] > 0x78 or head[1] & 32:
@@ -237,7 +239,7 @@ class ZlibInflater(StreamInflater):
             raise self._error(f"damaged zlib stream ({broken})") from None
         self._tail = self._stream.unconsumed_tail
         if not piece and (self._stream.eof or (not self._tail and self._at >= self._end)):
-            raise self._error("the zlib stream ends before the promised size")
+            raise self._error("the zlib stream ends before the stated size")
         return piece
 
     def _finish(self) -> None:
@@ -257,7 +259,7 @@ class ZlibInflater(StreamInflater):
                 raise self._error(f"damaged zlib stream ({broken})") from None
             self._tail = self._stream.unconsumed_tail
             if extra:
-                raise self._error("the zlib stream is longer than the promised size")
+                raise self._error("the zlib stream is longer than the stated size")
         behind = self._stream.unused_data
         checksum = (behind + self._map[self._at : self._end])[:4]
         if len(checksum) < 4:
@@ -293,7 +295,9 @@ class ZstdInflater(StreamInflater):
                 help="install it: `python3 -m pip install zstandard`",
             ) from None
         if size > ZSTD_RATIO * (end - start):
-            raise self._error(f"cannot inflate {end - start} bytes to the {size} it promises")
+            raise self._error(
+                f"cannot inflate {end - start} bytes to the {size} that its header states"
+            )
         self._damage = zstandard.ZstdError
         packed = memoryview(mapped)[start:end]
         self._reader = zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True)
@@ -301,12 +305,12 @@ class ZstdInflater(StreamInflater):
     def _piece(self, limit: int) -> bytes:
         piece = self._read(limit)
         if not piece:
-            raise self._error("the zstd stream ends before the promised size")
+            raise self._error("the zstd stream ends before the stated size")
         return piece
 
     def _finish(self) -> None:
         if self._read(1):
-            raise self._error("the zstd stream is longer than the promised size")
+            raise self._error("the zstd stream is longer than the stated size")
 
     def _read(self, limit: int) -> bytes:
         try:

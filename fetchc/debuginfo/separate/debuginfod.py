@@ -216,7 +216,9 @@ class _Redirects(HTTPRedirectHandler):
         """The request for ``newurl``; HTTPError where it is none to follow."""
         there = urlsplit(newurl).scheme
         if there not in ("http", "https") or (req.type, there) == ("https", "http"):
-            raise HTTPError(newurl, code, f"leads to {newurl}, which is not followed", headers, fp)
+            raise HTTPError(
+                newurl, code, f"redirects to {newurl}, which fetchc does not follow", headers, fp
+            )
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 

@@ -179,15 +179,15 @@ def test_damaged_compression_is_located(tmp_path: Path) -> None:
     good = compressed(b"some text" * 100, 64, True)
     cases = {
         "damaged zlib stream": good[:26] + b"\xff" + good[27:],
-        "ends before the promised size": good[:-12],
+        "ends before the stated size": good[:-12],
         "the zlib stream has no end": good[:-2],
         "its checksum is another": good[:-1] + b"\0",
         "its header is unknown": good[:24] + b"\x79" + good[25:],
         "its header is wrong": good[:25] + bytes([good[25] ^ 1]) + good[26:],
-        "to the 281474976710656 it promises": good[:8]
+        "to the 281474976710656 that its header states": good[:8]
         + (1 << 48).to_bytes(8, "little")
         + good[16:],
-        "longer than the promised size": good[:8] + (899).to_bytes(8, "little") + good[16:],
+        "longer than the stated size": good[:8] + (899).to_bytes(8, "little") + good[16:],
         "no compression header": good[:10],
         "compressed by an unknown method": b"\x09" + good[1:],
     }

@@ -306,7 +306,7 @@ def test_a_32_bit_address_wraps_at_its_own_size() -> None:
 def test_too_many_dereferences_are_refused() -> None:
     assert describe("77 00" + "06" * 32) != absent("77 00" + "06" * 33)
     described = absent("77 00" + "06" * 40)
-    assert described == Absent("no address", "its address is behind more than 32 pointers")
+    assert described == Absent("no address", "its address is reached through more than 32 pointers")
 
 
 def test_an_operand_that_the_compiler_left_out() -> None:

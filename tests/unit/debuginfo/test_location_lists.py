@@ -230,7 +230,7 @@ def test_a_place_by_address() -> None:
     assert place_at(info, die, function, Address(0x100F)) == register(5)
     assert place_at(info, die, function, Address(0x1010)) == slot
     assert place_at(info, die, function, Address(0x1020)) == Absent(
-        "no location", "the debug information gives it no place at 0x1020"
+        "no location", "the debug information gives it no location at 0x1020"
     )
     assert extents(info, die, function) == (
         extent(0x1000, 0x1010, register(5)),

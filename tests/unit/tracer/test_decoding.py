@@ -70,5 +70,5 @@ def test_a_text_that_lies_outside() -> None:
 
 
 def test_a_format_without_the_name_of_the_task() -> None:
-    with pytest.raises(TracerError, match=r"FC0716: .*lacks the field"):
+    with pytest.raises(TracerError, match=r"FC0716: .*has no field"):
         decoder(format_of(FIELDS[:1]))

@@ -125,7 +125,7 @@ def test_other_servers_may_be_pointed_at_but_not_for_ever() -> None:
 def test_encryption_is_not_given_up_on_the_way() -> None:
     request, there = Request("https://a.example/x"), "http://a.example/x"
     follow = debuginfod._Redirects().redirect_request
-    with pytest.raises(HTTPError, match="leads to http://") as refused:
+    with pytest.raises(HTTPError, match="redirects to http://") as refused:
         follow(request, io.BytesIO(), 302, "", HTTPMessage(), there)
     refused.value.close()
     followed = follow(request, io.BytesIO(), 302, "", HTTPMessage(), "https://b.example/x")
