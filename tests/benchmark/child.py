@@ -2,7 +2,7 @@
 
 Started as a program of its own for every measurement: a process inherits the peak memory
 of the one that started it, so that must be small. What is below the peak of bare Python
-(about 9 MB) cannot be told apart.
+(about 9 MB) cannot be distinguished.
 """
 
 import os

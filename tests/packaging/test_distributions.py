@@ -1,6 +1,6 @@
 """Wheel, sdist, editable install and plain checkout: each one finds the same data trees.
 
-Offline: hatchling comes from the dev extra, and pip is told not to look for more.
+Offline: hatchling comes from the dev extra, and an option keeps pip from looking for more.
 """
 
 from __future__ import annotations

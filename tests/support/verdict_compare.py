@@ -253,8 +253,8 @@ def carets(line: str, place: Span, reason: str) -> set[int]:
     """Columns of the kernel's caret that mean our ``place``; the slips are those of 6.18.
 
     * It forgets to count the `u` of `+u8(`, and the plus of `+-8(`.
-    * What is found last is told behind the outermost `+8(`: too far right by that.
-    * Too many loads are told behind the outermost `+8(`, which is not where one is too many.
+    * The last error is reported after the outermost `+8(`: too far right by that.
+    * Too many loads are reported after the outermost `+8(`, which is not where one is too many.
     """
     start = line.rfind(" ", 0, place.start) + 1
     equals = line.find("=", start)
@@ -267,7 +267,7 @@ def carets(line: str, place: Span, reason: str) -> set[int]:
     if re.match(r"\$arg\d", line[start:]):  # the kernel puts the argument's own name there
         return set(range(start, start + len(line)))
     if reason == "Event name is not specified":
-        return {place.start, place.end + 1}  # told at the group, or behind it
+        return {place.start, place.end + 1}  # reported at the group, or after it
     if reason == "Non pointer structure/union argument is not supported.":
         return {place.start}
     if reason == "No filter rule after 'if'":

@@ -172,7 +172,7 @@ def gdb_index_of_one_name() -> bytes:
 
 
 def long_frame() -> bytes:
-    """A function whose frame is told by 4 MB of instructions that do nothing."""
+    """A function whose frame is described by 4 MB of instructions that do nothing."""
     entry = struct.pack("<IHBB", 0xFFFFFFFF, 3, 1, 0x78) + bytes([16, 12, 7, 8, 0x90, 1, 0, 0])
     frame = struct.pack("<I", len(entry)) + entry
     steps = struct.pack("<IQQ", 0, made.LOW, made.HIGH - made.LOW) + bytes(4 << 20)

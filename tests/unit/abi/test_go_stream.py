@@ -48,7 +48,7 @@ def test_a_whole_list_is_at_its_positions() -> None:
         ((WORD, WORD, TEXT), (WORD, TEXT), []),  # which of the two words is not known
         ((TEXT, TEXT, WORD), (TEXT, WORD), []),
         ((1, WORD, (8, -2), 1), (1, (8, 8, 8, 8, 8), 1), [0]),
-        ((WORD, -1), (WORD, 2), [0, 1]),  # of a number far off its size is not told
+        ((WORD, -1), (WORD, 2), [0, 1]),  # the table lacks the size of a number that is far off
         ((TEXT,), (SLICE,), []),
         (((8, -2),), ((8, 1, 2),), [0]),
         (((8, -2),), ((4, 1, 2),), []),

@@ -241,11 +241,11 @@ def test_beyond_the_stream_the_size_proves_a_list_of_words(tmp_path: Path) -> No
 
 
 def test_a_long_list_is_reported_one_by_one_where_nothing_so_small_hides(tmp_path: Path) -> None:
-    # 4 bytes behind the last one belong to nothing: no number told of is so small.
+    # 4 bytes after the last one belong to no parameter: no described number is so small.
     listed = [parameter(f"p{index}", "int") for index in range(11)] + [parameter("q", "int8")]
     at = probe(tmp_path, REGISTERS, listed, 96, _words(24))
     assert fetched(at, "p0", "p8", "p9") == ["%ax:s64", "%r11:s64", "+8(%sp):s64"]
-    # One more of its size could hide behind those that are told of, and shift it.
+    # One more of its size could be hidden after the described ones, and shift it.
     assert fetched(at, "q") == ["FC0407"]
 
 

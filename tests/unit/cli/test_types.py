@@ -1,4 +1,4 @@
-"""``fetchc types``: what a name that matches nothing is told."""
+"""``fetchc types``: the message for a name that matches nothing."""
 
 from __future__ import annotations
 

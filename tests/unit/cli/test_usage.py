@@ -1,4 +1,4 @@
-"""What a first try at a command line is told."""
+"""The messages for a first try at a command line."""
 
 from __future__ import annotations
 

@@ -303,10 +303,10 @@ def test_answers_are_kept_only_up_to_a_bound(
 
 
 def test_opening_loads_nothing_slow() -> None:
-    dear = "dataclasses typing json pathlib logging argparse elftools lark tomllib inspect"
+    slow = "dataclasses typing json pathlib logging argparse elftools lark tomllib inspect"
     code = (
         "import sys; import fetchc.debuginfo.dwarf.dwarf_program; "
-        f"print(sorted(set(sys.modules) & set({dear!r}.split())))"
+        f"print(sorted(set(sys.modules) & set({slow!r}.split())))"
     )
     run = subprocess.run(
         [sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, '.'); {code}"],

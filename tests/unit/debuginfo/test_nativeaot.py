@@ -1,4 +1,4 @@
-"""What NativeAOT left nothing of is told as such."""
+"""A program of NativeAOT without debug information is reported as such."""
 
 from __future__ import annotations
 

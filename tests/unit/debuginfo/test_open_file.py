@@ -1,4 +1,4 @@
-"""Files that are no program: what is told of them, and how much of them is read."""
+"""Files that are no program: the messages about them, and how much of them is read."""
 
 from __future__ import annotations
 

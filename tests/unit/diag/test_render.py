@@ -144,6 +144,6 @@ def test_any_text_and_spans_give_bounded_printable_lines(data: st.DataObject) ->
     rendered = render(Diagnostic("FC0101", "m", labels[0], tuple(labels[1:])), text)
     lines = rendered.splitlines()
     assert all(line.isprintable() and len(line) < 110 + len(text) // 50 for line in lines)
-    # The first label is always shown, and every other one is either marked or told.
+    # The first label is always shown, and every other one is either marked or listed.
     assert any(re.match(r"   \| +[\^-]+ x", line) for line in lines)
     assert sum(line.endswith(" x") for line in lines[4:]) == len(labels)

@@ -1,4 +1,4 @@
-"""What a hand-written definition gets wrong is told with what to write, and that is accepted."""
+"""The message for a wrong hand-written definition says what to write, and that is accepted."""
 
 from __future__ import annotations
 

@@ -314,7 +314,7 @@ def test_places_in_the_kernel() -> None:
         made = event(kind=kind, point=point)
         text = written("bpftrace", [made]).text
         assert f"\n{place}\n{{" in text
-        # In a function bpftrace wants to be told that the place is an instruction's.
+        # In a function bpftrace needs to know that the address is an instruction's.
         assert text.splitlines()[0].endswith(" --unsafe") == (point is inside)
         assert written("perf", [made]).text == f"perf probe fetchc_x:e={named}"
     for kind, place in (("fprobe", "kfunc:vfs_read"), ("fexit", "kretfunc:vfs_read")):

@@ -1,4 +1,4 @@
-"""A traced file that is replaced or deleted is told once."""
+"""A traced file that is replaced or deleted is reported once."""
 
 from __future__ import annotations
 

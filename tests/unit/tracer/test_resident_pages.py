@@ -32,7 +32,7 @@ EDGE = NEAR + 4096 - 10
 
 
 def got(shape: Shape, resident: str, pointer: int = NEAR, high: int = 24) -> object:
-    """The value where the texts of ``told`` are there; ``fault`` where it is none."""
+    """The value where the texts of ``resident`` are there; ``fault`` where it is none."""
     texts = [b"0x1" if name in resident else None for name in "abc"]
     value, faults = read(shape, FIELDS, [RAW, *texts, pointer, high, b"comm"])
     assert faults == (("v",) if value is None else ())

@@ -1,4 +1,4 @@
-"""Where tracing cannot be had: each reason is told, with what helps."""
+"""Where tracing is not possible: each reason has a message, with the remedy."""
 
 from __future__ import annotations
 

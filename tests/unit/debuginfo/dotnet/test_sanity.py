@@ -1,4 +1,4 @@
-"""A core library that does not fit is told, not guessed around."""
+"""A core library that does not fit is an error, not a guess."""
 
 from __future__ import annotations
 
