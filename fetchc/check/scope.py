@@ -253,7 +253,7 @@ def variable_object(checker: Checker, variable: Variable, span: Span) -> Typed:
         return Special("text", place.name, variable.type, span)
     if isinstance(place, PointerTo):
         return _pointer(checker, variable, place, span)
-    if isinstance(place, AtSymbol) and not place.known:
+    if isinstance(place, AtSymbol) and not place.verified:
         checker.warnings.append(_perhaps_no_symbol(place.symbol, span))
     if isinstance(place, AtAddress) and variable.kind == "global":
         _warn_of_copies(checker, variable, place, span)

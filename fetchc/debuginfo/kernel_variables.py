@@ -89,7 +89,7 @@ def symbol_place(elf: Elf, name: str, address: Address, found: tuple[Address, ..
         why = "each processor has its own copy, at an offset that a fetch-arg cannot add"
         return Absent("thread-local", why)
     if found == (address,):
-        return AtSymbol(name, known=False)
+        return AtSymbol(name, verified=False)
     if not found:
         why = "the kernel's address changes at each boot, and it has no symbol"
         return Absent("no location", why)
@@ -129,11 +129,11 @@ def marked_parameters(
     )
 
 
-def marked_members(program: Program, made: StructType) -> StructType:
+def marked_members(program: Program, struct: StructType) -> StructType:
     """The structure with those of its pointers marked that lead to the program's memory."""
-    users = table("kernel/user")["members"].get(made.name)
+    users = table("kernel/user")["members"].get(struct.name)
     if not users:
-        return made
+        return struct
     members = tuple(
         [
             Member(
@@ -147,10 +147,10 @@ def marked_members(program: Program, made: StructType) -> StructType:
             )
             if one.name in users
             else one
-            for one in made.members
+            for one in struct.members
         ]
     )
-    return StructType(made.name, made.kind, made.size, members, made.alignment)
+    return StructType(struct.name, struct.kind, struct.size, members, struct.alignment)
 
 
 def _marked(program: Program, type_id: TypeId) -> TypeId:

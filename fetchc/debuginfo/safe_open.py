@@ -167,7 +167,7 @@ def _looked_at(path: str, root: str) -> int:
 def _walk(root: str, path: str) -> tuple[int, list[str]]:
     # A descriptor (O_PATH) of what is at ``path`` within ``root``, -1 where nothing is, and the
     # components that lead there without links.
-    held = [os.open(root, _LOOK | os.O_DIRECTORY)]
+    folders = [os.open(root, _LOOK | os.O_DIRECTORY)]
     names: list[str] = []
     links = 0
     rest = _components(path)
@@ -176,32 +176,32 @@ def _walk(root: str, path: str) -> tuple[int, list[str]]:
             part = rest.pop()
             if part == "..":
                 if names:
-                    os.close(held.pop())
+                    os.close(folders.pop())
                     names.pop()
                 continue
             try:
-                found = os.open(part, _LOOK | os.O_NOFOLLOW, dir_fd=held[-1])
+                found = os.open(part, _LOOK | os.O_NOFOLLOW, dir_fd=folders[-1])
             except (FileNotFoundError, NotADirectoryError):
                 return -1, _lexically([*names, part, *reversed(rest)])
-            held.append(found)
+            folders.append(found)
             names.append(part)
             if len(names) > _DEPTH:
                 raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), root + path)
             if S_ISLNK(os.fstat(found).st_mode):
                 target = os.readlink("", dir_fd=found)
-                os.close(held.pop())
+                os.close(folders.pop())
                 names.pop()
                 links += 1
                 if links > _LINKS:
                     raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), root + path)
                 if target.startswith("/"):
                     while names:
-                        os.close(held.pop())
+                        os.close(folders.pop())
                         names.pop()
                 rest += _components(target)
-        return held.pop(), names
+        return folders.pop(), names
     finally:
-        for each in held:
+        for each in folders:
             os.close(each)
 
 

@@ -266,11 +266,12 @@ class AtAddress(Record):
 class AtSymbol(Record):
     """The object is where the running kernel has its symbol of that name.
 
-    ``known``: it is known to have one.
+    ``verified``: its symbol table has been read and lists exactly one. It is False for an image
+    that may be of another kernel.
     """
 
     symbol: str
-    known: bool = True
+    verified: bool = True
 
 
 class Named(Record):

@@ -391,7 +391,7 @@ class Program(Protocol):
     def type_names(self) -> Iterator[str]:
         """Names of the types that are defined outside functions; walks all units."""
 
-    def intern(self, made: Type) -> TypeId:
+    def intern(self, resolved: Type) -> TypeId:
         """An id for a type that no debug information has (a cast's pointer)."""
 
     def file_offset(self, address: Address) -> FileOffset:

@@ -295,7 +295,7 @@ class Btf:
 
     def all_named(self, kinds: tuple[str, ...]) -> Iterator[tuple[int, str]]:
         """Id and name of every named type of those kinds, this object's own."""
-        numbers = {number for number, known in KINDS.items() if known[0] in kinds}
+        numbers = {number for number, kind in KINDS.items() if kind[0] in kinds}
         words = self._words
         for index, at in enumerate(self.starts):
             if words[at + 1] >> 24 & 31 in numbers and words[at]:
@@ -318,19 +318,19 @@ DEEPEST = 64  # steps through names, qualifiers and rows of arrays; only a cycle
 class BtfTypes:
     """The types of one kernel or module; grows by what is asked for."""
 
-    __slots__ = ("_ids", "_made", "_types", "btf", "word_bytes")
+    __slots__ = ("_ids", "_interned", "_types", "btf", "word_bytes")
 
     def __init__(self, btf: Btf, word_bytes: int) -> None:
         self.btf = btf
         self.word_bytes = word_bytes
         self._types: dict[int, Type] = {0: VoidType()}
-        self._made: list[Type] = []
+        self._interned: list[Type] = []
         self._ids: dict[Type, TypeId] = {}
 
     def type(self, type_id: TypeId) -> Type:
         """The type itself; DebugInfoError FC0904 where the table makes no sense."""
         if type_id < 0:
-            return self._made[-1 - type_id]
+            return self._interned[-1 - type_id]
         found = self._types.get(type_id)
         if found is None:
             entry = self.btf.entry(type_id)
@@ -341,13 +341,13 @@ class BtfTypes:
             found = self._types[type_id] = reader(self, entry)
         return found
 
-    def intern(self, made: Type) -> TypeId:
+    def intern(self, resolved: Type) -> TypeId:
         """The id of a type that BTF does not have; equal types share one."""
-        known = self._ids.get(made)
-        if known is None:
-            self._made.append(made)
-            known = self._ids[made] = TypeId(-len(self._made))
-        return known
+        type_id = self._ids.get(resolved)
+        if type_id is None:
+            self._interned.append(resolved)
+            type_id = self._ids[resolved] = TypeId(-len(self._interned))
+        return type_id
 
     def of_user(self, number: int) -> TypeId:
         """The pointer type ``number`` with the program's memory behind it; itself if it is none."""
@@ -426,9 +426,9 @@ def _array(types: BtfTypes, entry: Entry) -> Type:
     element, _index, count = entry.words
     each = types.size(element)
     # A flexible array and one of no elements look alike here; the kernel has the former.
-    known = count or None
-    size = None if known is None or each is None else ByteSize(known * each)
-    return ArrayType("", TypeId(element), known, size)
+    length = count or None
+    size = None if length is None or each is None else ByteSize(length * each)
+    return ArrayType("", TypeId(element), length, size)
 
 
 def _aggregate(types: BtfTypes, entry: Entry) -> Type:
@@ -531,7 +531,7 @@ def symbol_type(program: BtfProgram, name: str) -> TypeId | None:
 def place_of_symbol(name: str, running: bool, symbols: str = SYMBOLS) -> Place:
     """Where the variable ``name`` is, in the running kernel or in one that is elsewhere."""
     if not running:
-        return AtSymbol(name, known=False)
+        return AtSymbol(name, verified=False)
     ending = f" {name}"
     try:
         with open(symbols, encoding="utf-8", errors="surrogateescape") as file:

@@ -79,9 +79,9 @@ def _read(program: BtfProgram, text: str, of_user: bool) -> Iterator[Field]:
         matched = _FIELD.match(line)
         if matched is None or matched["name"].startswith("common_"):
             continue
-        made = _type(program, matched, of_user)
-        place = _place(program, made, matched["name"], _is_array(matched))
-        yield Variable(matched["name"], made, "parameter", DieOffset(number), 0), place
+        type_id = _type(program, matched, of_user)
+        place = _place(program, type_id, matched["name"], _is_array(matched))
+        yield Variable(matched["name"], type_id, "parameter", DieOffset(number), 0), place
 
 
 def _is_array(matched: re.Match[str]) -> bool:
@@ -103,12 +103,12 @@ def _type(program: BtfProgram, matched: re.Match[str], of_user: bool) -> TypeId:
     if not stars:
         return _plain(program, words, size, signed)
     found = program.types_named(target, None)
-    made = found[0] if found else program.intern(VoidType())
+    type_id = found[0] if found else program.intern(VoidType())
     for _ in range(stars):
         if of_user:
-            made = program.intern(QualifiedType("__user", made))
-        made = program.intern(PointerType("", ByteSize(program.word_bytes), made))
-    return made
+            type_id = program.intern(QualifiedType("__user", type_id))
+        type_id = program.intern(PointerType("", ByteSize(program.word_bytes), type_id))
+    return type_id
 
 
 def _plain(program: BtfProgram, words: str, size: int, signed: bool) -> TypeId:
@@ -119,26 +119,26 @@ def _plain(program: BtfProgram, words: str, size: int, signed: bool) -> TypeId:
     return program.intern(IntType(words, ByteSize(size or 1), signed))
 
 
-def _bare(program: BtfProgram, made: TypeId) -> Type:
+def _bare(program: BtfProgram, type_id: TypeId) -> Type:
     for _ in range(_DEEPEST):
-        found = program.type(made)
+        found = program.type(type_id)
         if not isinstance(found, NamedType | QualifiedType):
             return found
-        made = found.target
-    return program.type(made)
+        type_id = found.target
+    return program.type(type_id)
 
 
-def _size(program: BtfProgram, made: TypeId) -> int | None:
-    size = getattr(_bare(program, made), "size", None)
+def _size(program: BtfProgram, type_id: TypeId) -> int | None:
+    size = getattr(_bare(program, type_id), "size", None)
     return None if size is None else int(size)
 
 
-def _place(program: BtfProgram, made: TypeId, name: str, is_array: bool) -> Place:
+def _place(program: BtfProgram, type_id: TypeId, name: str, is_array: bool) -> Place:
     if not is_array:
-        pointed = _bare(program, made)
+        pointed = _bare(program, type_id)
         texts = isinstance(pointed, PointerType) and _is_character(program, pointed.target)
         return Named("event_text_pointer" if texts else "event_field", f"${name}")
-    array = program.type(made)
+    array = program.type(type_id)
     assert isinstance(array, ArrayType)
     if _is_character(program, array.element):
         return Named("event_field", f"${name}", text=True)
@@ -154,8 +154,8 @@ def _place(program: BtfProgram, made: TypeId, name: str, is_array: bool) -> Plac
     return Absent("in pieces", "it is an array, and an event probe can read only its first element")
 
 
-def _is_character(program: BtfProgram, made: TypeId) -> bool:
-    found = _bare(program, made)
+def _is_character(program: BtfProgram, type_id: TypeId) -> bool:
+    found = _bare(program, type_id)
     return isinstance(found, CharType) and found.name == "char"
 
 

@@ -73,10 +73,10 @@ def _gzip(path: str, data: bytes) -> bytes:
 
     unpacker, most = zlib.decompressobj(31), kernel_image_size()
     try:
-        made = unpacker.decompress(data, most)
-        if len(made) == most and unpacker.decompress(unpacker.unconsumed_tail, 1):
+        image = unpacker.decompress(data, most)
+        if len(image) == most and unpacker.decompress(unpacker.unconsumed_tail, 1):
             raise _too_large(path)
-        return made
+        return image
     except zlib.error as broken:
         raise _broken(path, "gzip", broken) from None
 
@@ -87,10 +87,10 @@ def _xz(path: str, data: bytes) -> bytes:
     most = kernel_image_size()
     unpacker = lzma.LZMADecompressor(memlimit=most)
     try:
-        made = unpacker.decompress(data, most)
-        if len(made) == most and not unpacker.eof and unpacker.decompress(b"", 1):
+        image = unpacker.decompress(data, most)
+        if len(image) == most and not unpacker.eof and unpacker.decompress(b"", 1):
             raise _too_large(path)
-        return made
+        return image
     except lzma.LZMAError as broken:
         raise _broken(path, "xz", broken) from None
 
@@ -99,30 +99,30 @@ def _zstd(path: str, data: bytes) -> bytes:
     module, most = _module(path, "zstandard", "zstd"), kernel_image_size()
     try:
         with module.ZstdDecompressor().stream_reader(data) as reader:
-            made: bytes = reader.read(most)
-            if len(made) == most and reader.read(1):
+            image: bytes = reader.read(most)
+            if len(image) == most and reader.read(1):
                 raise _too_large(path)
     except module.ZstdError as broken:
         raise _broken(path, "zstd", broken) from None
-    return made
+    return image
 
 
 def _lz4(path: str, data: bytes) -> bytes:
     # The legacy frame of `lz4 -l`: blocks of up to 8 MiB, each behind its size; the last word is
     # the kernel's, the size of the whole.
     module = _module(path, "lz4.block", "lz4")
-    made, at = bytearray(), 4
+    image, at = bytearray(), 4
     while at + 4 <= len(data) - 4:
         size = decode_number(data[at : at + 4], True)
         block = data[at + 4 : at + 4 + size]
         try:
-            made += module.decompress(block, uncompressed_size=1 << 23)
+            image += module.decompress(block, uncompressed_size=1 << 23)
         except (module.LZ4BlockError, ValueError) as broken:
             raise _broken(path, "lz4", broken) from None
-        if len(made) > kernel_image_size():
+        if len(image) > kernel_image_size():
             raise _too_large(path)
         at += 4 + size
-    return bytes(made)
+    return bytes(image)
 
 
 def _module(path: str, name: str, how: str) -> Any:

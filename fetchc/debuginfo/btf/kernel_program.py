@@ -157,17 +157,17 @@ class BtfProgram(WithoutDwarf):
         if not found:
             from fetchc.debuginfo.btf.btf_format import symbol_type
 
-            known = symbol_type(self, name)
-            found = [] if known is None else [Variable(name, known, "global", DieOffset(0), 0)]
+            type_id = symbol_type(self, name)
+            found = [] if type_id is None else [Variable(name, type_id, "global", DieOffset(0), 0)]
         return tuple(found)
 
     def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
         """The values that enumerators of that name have, each with its enumeration."""
         found: dict[int, TypeId] = {}
         for number in self._btf.enumerations_with(name):
-            made = self._types.type(TypeId(number))
-            if isinstance(made, EnumType):
-                for each, value in made.enumerators:
+            resolved = self._types.type(TypeId(number))
+            if isinstance(resolved, EnumType):
+                for each, value in resolved.enumerators:
                     if each == name:
                         found.setdefault(value, TypeId(number))
         return tuple(found.items())
@@ -191,10 +191,10 @@ class BtfProgram(WithoutDwarf):
 
     def completed(self, type_id: TypeId) -> TypeId:
         """The definition of a declaration where there is exactly one; itself if not."""
-        made = self._types.type(type_id)
-        if not isinstance(made, DeclaredType):
+        declared = self._types.type(type_id)
+        if not isinstance(declared, DeclaredType):
             return type_id
-        found = self._btf.named(made.name, OF_KEYWORD[made.kind])
+        found = self._btf.named(declared.name, OF_KEYWORD[declared.kind])
         return TypeId(found[0]) if len(found) == 1 else type_id
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
@@ -235,9 +235,9 @@ class BtfProgram(WithoutDwarf):
         """C."""
         return "c"
 
-    def intern(self, made: Type) -> TypeId:
+    def intern(self, resolved: Type) -> TypeId:
         """An id for a type that BTF does not have (a cast's pointer)."""
-        return self._types.intern(made)
+        return self._types.intern(resolved)
 
     def file_offset(self, address: Address) -> FileOffset:
         """Never: a kernel's probes name functions."""
@@ -313,9 +313,9 @@ def running_btf(name: str, data: Buffer | mmap.mmap, cache: CacheFolder | None) 
     cached = file.upto(file.have) if file.have and file.have % WORD == 0 else None
     if cached is not None:
         return Btf(name, data, starts=cached.cast("I"))
-    made = Btf(name, data)
-    file.write(made.starts.tobytes())
-    return made
+    btf = Btf(name, data)
+    file.write(btf.starts.tobytes())
+    return btf
 
 
 def _build_id() -> str | None:

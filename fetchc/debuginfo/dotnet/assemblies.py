@@ -302,7 +302,7 @@ class References:
     asked for.
     """
 
-    __slots__ = ("_bundle", "_known", "_mono", "_resolved", "folders", "path")
+    __slots__ = ("_bundle", "_loaded", "_mono", "_resolved", "folders", "path")
 
     def __init__(
         self,
@@ -315,7 +315,7 @@ class References:
         self.path = first.path
         self._bundle = bundle
         self.folders = folders
-        self._known: dict[str, Assembly] = {first.name: first}
+        self._loaded: dict[str, Assembly] = {first.name: first}
         self._resolved: dict[tuple[Assembly, int], tuple[Assembly, int]] = {}
 
     def assembly(self, name: str) -> Assembly:
@@ -332,18 +332,18 @@ class References:
         return found
 
     def _find(self, name: str) -> Assembly | None:
-        found = self._known.get(name)
+        found = self._loaded.get(name)
         if found is None:
             entry = None if self._bundle is None else self._bundle.assembly(name)
             if self._bundle is not None and entry is not None:
-                found = self._known[name] = Assembly(self.path, self._bundle.image(entry))
+                found = self._loaded[name] = Assembly(self.path, self._bundle.image(entry))
                 return found
             for folder in self.folders:
                 for ending in ENDINGS:
                     path = os.path.join(folder, name + ending)
                     # The name comes out of the file: it must not lead out of the folder.
                     if os.sep not in name and is_regular(path):
-                        found = self._known[name] = Assembly(path)
+                        found = self._loaded[name] = Assembly(path)
                         return found
         return found
 

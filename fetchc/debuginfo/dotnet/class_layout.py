@@ -317,7 +317,7 @@ class Layouts:
     """
 
     __slots__ = (
-        "_busy", "_holding", "_known", "_modules", "_ordered", "_rules", "_types", "_vector",
+        "_busy", "_holding", "_layouts", "_modules", "_ordered", "_rules", "_types", "_vector",
     )  # fmt: skip
 
     def __init__(
@@ -326,7 +326,7 @@ class Layouts:
         self._types = types
         self._rules = rules
         self._vector = hardware_vector
-        self._known: dict[int, Layout] = {}
+        self._layouts: dict[int, Layout] = {}
         self._modules: dict[int, frozenset[str]] = {}
         self._busy: set[int] = set()
         self._holding: dict[int, bool] = {}
@@ -334,7 +334,7 @@ class Layouts:
 
     def of(self, number: int) -> Layout:
         """The layout of a class, structure or number."""
-        found = self._known.get(number)
+        found = self._layouts.get(number)
         if found is None:
             if number in self._busy or len(self._busy) > DEEPEST:
                 raise self._types.instance(number).assembly.broken(
@@ -342,24 +342,24 @@ class Layouts:
                 )
             self._busy.add(number)
             try:
-                found = self._known[number] = self._laid_out(number)
+                found = self._layouts[number] = self._laid_out(number)
             finally:
                 self._busy.discard(number)
         return found
 
     def _laid_out(self, number: int) -> Layout:
-        made = self._types.types[number]
+        closed = self._types.types[number]
         plain = self._types.types[self._types.plain(number)]
         if isinstance(plain, Code):
             size = NUMBERS.get(plain.name, 2 * WORD)  # a typed reference has two words
-            if not isinstance(made, Instance):
+            if not isinstance(closed, Instance):
                 return Layout((), size, min(size, WORD))
             fields = tuple([Field(*field, 0) for field in self._types.fields(number)])
             return Layout(fields, size, min(size, WORD))
-        if not isinstance(made, Instance):
+        if not isinstance(closed, Instance):
             return Layout((), WORD, WORD)
         name = self._types.name(number)
-        if name in self._rules.vectors and made.assembly.name in CORE_LIBRARIES:
+        if name in self._rules.vectors and closed.assembly.name in CORE_LIBRARIES:
             return self._vector_layout(number, name)
         value = self._types.kind(number) == "value"
         start = 0
@@ -367,10 +367,10 @@ class Layouts:
         if above >= 0:
             start = self.of(above).size
         listed = [self._open(*field) for field in self._types.fields(number)]
-        flags = made.assembly.metadata.row("TypeDef", made.row)[0] & 0x18
-        pack, stated = made.assembly.class_layout(made.row)
+        flags = closed.assembly.metadata.row("TypeDef", closed.row)[0] & 0x18
+        pack, stated = closed.assembly.class_layout(closed.row)
         if flags == EXPLICIT:
-            offsets = [made.assembly.field_offset(one.row) for one in listed]
+            offsets = [closed.assembly.field_offset(one.row) for one in listed]
             rounds = value and (
                 self._rules.explicit_size_rounds or bool(stated) or not self._is_converted(listed)
             )
@@ -382,26 +382,26 @@ class Layouts:
             aligned = self.of(above).alignment if above >= 0 else 1
             found = references_first(listed, start, aligned)
         else:
-            begin = up(start, WORD) if self._rounds_behind(made, above) else start
+            begin = up(start, WORD) if self._rounds_behind(closed, above) else start
             found = by_size(listed, begin, value, self._rules)
         if value and stated and flags == SEQUENTIAL and len(listed) == 1:
-            found = self._filled(made, found, listed[0])
+            found = self._filled(closed, found, listed[0])
         if value and self._rules.inline_arrays:
-            found = self._repeated(made, found)
+            found = self._repeated(closed, found)
         if found.size > BIGGEST:
-            raise made.assembly.broken(f"`{name}` has {found.size} bytes")
+            raise closed.assembly.broken(f"`{name}` has {found.size} bytes")
         return found
 
     def _open(self, row: int, name: str, type_number: int) -> Open:
         plain = self._types.plain(type_number)
-        made = self._types.types[plain]
-        match made:
+        closed = self._types.types[plain]
+        match closed:
             case Code("typedref"):
                 return Open(row, name, type_number, "structure", 2 * WORD, WORD, True)
             case Code():
-                if made.name not in NUMBERS:
-                    raise DebugInfoError("FC0904", self._path(), f"a field of type {made.name}")
-                size = NUMBERS[made.name]
+                if closed.name not in NUMBERS:
+                    raise DebugInfoError("FC0904", self._path(), f"a field of type {closed.name}")
+                size = NUMBERS[closed.name]
                 return Open(row, name, type_number, "number", size, size, False)
             case Items():
                 return Open(row, name, type_number, "reference", WORD, WORD, True)
@@ -424,22 +424,22 @@ class Layouts:
         """Whether a structure holds a reference to an object, at any depth."""
         found = self._holding.get(number)
         if found is None:
-            made = self._types.types[self._types.plain(number)]
-            if isinstance(made, Instance):
+            closed = self._types.types[self._types.plain(number)]
+            if isinstance(closed, Instance):
                 fields = self._types.fields(number)
                 found = any(self._open(*field).references for field in fields)
             else:
-                found = made == Code("typedref")
+                found = closed == Code("typedref")
             self._holding[number] = found
         return found
 
     def _is_sequential(self, number: int, listed: list[Open]) -> bool:
         """Whether sequential layout is stated and heeded."""
-        made = self._types.instance(number)
+        instance = self._types.instance(number)
         value = self._types.kind(number) == "value"
         if self._rules.algorithm == "mono" and value:
             return True
-        if made.assembly.metadata.row("TypeDef", made.row)[0] & 0x18 != SEQUENTIAL:
+        if instance.assembly.metadata.row("TypeDef", instance.row)[0] & 0x18 != SEQUENTIAL:
             return False
         if self._rules.algorithm == "mono":
             return True
@@ -462,10 +462,10 @@ class Layouts:
         return found
 
     def _has_order(self, number: int) -> bool:
-        made = self._types.types[self._types.plain(number)]
-        if not isinstance(made, Instance):
+        closed = self._types.types[self._types.plain(number)]
+        if not isinstance(closed, Instance):
             return False
-        flags = made.assembly.metadata.row("TypeDef", made.row)[0] & 0x18
+        flags = closed.assembly.metadata.row("TypeDef", closed.row)[0] & 0x18
         if flags == EXPLICIT:
             inside = [self._open(*one) for one in self._types.fields(number)]
             return not self.holds_references(number) and not self._is_converted(inside)
@@ -488,31 +488,31 @@ class Layouts:
         # Whether native code has another form of it: that is so of truth values and characters.
         for one in listed:
             plain = self._types.plain(one.type)
-            made = self._types.types[plain]
-            if made in (Code("bool"), Code("char")):
+            closed = self._types.types[plain]
+            if closed in (Code("bool"), Code("char")):
                 return True
-            within = isinstance(made, Instance) and one.kind == "structure"
+            within = isinstance(closed, Instance) and one.kind == "structure"
             fields = self._types.fields(plain) if within else ()
             if self._is_converted([self._open(*each) for each in fields]):
                 return True
         return False
 
-    def _rounds_behind(self, made: Instance, above: int) -> bool:
+    def _rounds_behind(self, instance: Instance, above: int) -> bool:
         # Whether fields begin at a word behind those of the base, whatever these are.
         return (
             self._rules.base_rounds_across_modules
             and above >= 0
-            and made.assembly.kind != "IL"
+            and instance.assembly.kind != "IL"
             and self._types.name(above) != "System.Object"
-            and len(self._depends_on(above) | {made.assembly.name}) > 1
+            and len(self._depends_on(above) | {instance.assembly.name}) > 1
         )
 
     def _depends_on(self, number: int) -> frozenset[str]:
         # The assemblies whose metadata the layout of a type follows from.
         found = self._modules.get(number)
         if found is None:
-            made = self._types.instance(number)
-            names = {made.assembly.name}
+            instance = self._types.instance(number)
+            names = {instance.assembly.name}
             above = -1 if self._types.kind(number) == "value" else self._types.base(number)
             if above >= 0 and self._types.name(above) != "System.Object":
                 names |= self._depends_on(above)
@@ -524,19 +524,19 @@ class Layouts:
             found = self._modules[number] = frozenset(names)
         return found
 
-    def _filled(self, made: Instance, found: Layout, only: Open) -> Layout:
+    def _filled(self, instance: Instance, found: Layout, only: Open) -> Layout:
         # A fixed buffer states its size, and has a field for its first element alone. By that
         # runtimes tell it, and pass others that look like it in the same way. Source:
         # dotnet/runtime, src/coreclr/vm/methodtable.cpp (HasImpliedRepeatedFields).
         times = found.size // only.size if only.size else 0
         if times < 2 or found.size % only.size or only.kind == "reference":
             return found
-        if made.assembly.attribute(made.row, FIXED_BUFFER) is None:
+        if instance.assembly.attribute(instance.row, FIXED_BUFFER) is None:
             return Layout(found.fields, found.size, found.alignment, passed=times)
         return Layout(found.fields, found.size, found.alignment, times)
 
-    def _repeated(self, made: Instance, found: Layout) -> Layout:
-        value = made.assembly.attribute(made.row, INLINE_ARRAY)
+    def _repeated(self, instance: Instance, found: Layout) -> Layout:
+        value = instance.assembly.attribute(instance.row, INLINE_ARRAY)
         if value is None:
             return found
         times = decode_number(value[2:6], True)

@@ -109,12 +109,12 @@ class ClosedTypes:
         self._fields: dict[int, tuple[tuple[int, str, int], ...]] = {}
         self._values: dict[int, str] = {}
 
-    def number(self, made: Closed) -> int:
+    def number(self, closed: Closed) -> int:
         """The number of a type."""
-        found = self._numbers.get(made)
+        found = self._numbers.get(closed)
         if found is None:
-            found = self._numbers[made] = len(self.types)
-            self.types.append(made)
+            found = self._numbers[closed] = len(self.types)
+            self.types.append(closed)
         return found
 
     def code(self, name: str) -> int:
@@ -156,10 +156,10 @@ class ClosedTypes:
                 found, row = self.references.resolve(assembly, of.token)
                 return self.number(Instance(found, row, tuple([inner(one) for one in arguments])))
             case Parameter(index, in_method):
-                known = of_method if in_method else of_type
-                if index >= len(known):
-                    raise assembly.broken(f"type parameter {index} of {len(known)}")
-                return known[index]
+                type_arguments = of_method if in_method else of_type
+                if index >= len(type_arguments):
+                    raise assembly.broken(f"type parameter {index} of {len(type_arguments)}")
+                return type_arguments[index]
             case Pointer("array", target):
                 return self.number(Items(inner(target), 0))
             case Pointer(kind, target):
@@ -193,10 +193,10 @@ class ClosedTypes:
 
     def spelled(self, number: int, depth: int = 0) -> str:
         """A type as C# writes it."""
-        made = self.types[number]
+        closed = self.types[number]
         if depth > MOST_SPELLED:
             return "..."
-        match made:
+        match closed:
             case Code(name):
                 return name
             case Instance(assembly, row, arguments):
@@ -213,25 +213,27 @@ class ClosedTypes:
             case Link(kind, target):
                 return self.spelled(target, depth + 1) + SUFFIXES[kind]
             case _:
-                assert_never(made)
+                assert_never(closed)
 
     def base(self, number: int) -> int:
         """The class that one is derived from; -1 if none."""
         found = self._bases.get(number)
         if found is None:
-            made = self.instance(number)
-            extends = made.assembly.metadata.row("TypeDef", made.row)[3]
-            token = made.assembly.metadata.coded("TypeDefOrRef", extends)
+            instance = self.instance(number)
+            extends = instance.assembly.metadata.row("TypeDef", instance.row)[3]
+            token = instance.assembly.metadata.coded("TypeDefOrRef", extends)
             found = -1
             if token.number and token.table == "TypeSpec":
-                blob = made.assembly.metadata.row("TypeSpec", token.number)[0]
-                reader = SignatureReader(made.assembly.metadata, made.assembly.metadata.blob(blob))
-                found = self.close(made.assembly, reader.type(), made.arguments)
+                blob = instance.assembly.metadata.row("TypeSpec", token.number)[0]
+                reader = SignatureReader(
+                    instance.assembly.metadata, instance.assembly.metadata.blob(blob)
+                )
+                found = self.close(instance.assembly, reader.type(), instance.arguments)
             elif token.number:
-                where, row = self.references.resolve(made.assembly, token)
+                where, row = self.references.resolve(instance.assembly, token)
                 found = self.number(Instance(where, row, ()))
             if found >= 0 and not isinstance(self.types[found], Instance):
-                raise made.assembly.broken("a class derived from something that is no class")
+                raise instance.assembly.broken("a class derived from something that is no class")
             self._bases[number] = found
         return found
 
@@ -252,8 +254,8 @@ class ClosedTypes:
         return found
 
     def _kind(self, number: int) -> str:
-        made = self.instance(number)
-        if made.assembly.metadata.row("TypeDef", made.row)[0] & 0x20:
+        instance = self.instance(number)
+        if instance.assembly.metadata.row("TypeDef", instance.row)[0] & 0x20:
             return "interface"
         if self.name(number) in ("System.ValueType", "System.Enum"):
             return "class"
@@ -265,12 +267,16 @@ class ClosedTypes:
         """Row, name and type of the instance fields that a type itself declares."""
         found = self._fields.get(number)
         if found is None:
-            made = self.instance(number)
-            own = made.assembly
+            instance = self.instance(number)
+            own = instance.assembly
             found = self._fields[number] = tuple(
                 [
-                    (row, own.field_name(row), self.close(own, own.field_type(row), made.arguments))
-                    for row in own.fields(made.row)
+                    (
+                        row,
+                        own.field_name(row),
+                        self.close(own, own.field_type(row), instance.arguments),
+                    )
+                    for row in own.fields(instance.row)
                 ]
             )
         return found
@@ -278,10 +284,10 @@ class ClosedTypes:
     def plain(self, number: int) -> int:
         """A number's code for enumerations and for the structures that stand for numbers."""
         for _ in range(DEEPEST):
-            made = self.types[number]
-            if not isinstance(made, Instance):
+            closed = self.types[number]
+            if not isinstance(closed, Instance):
                 return number
-            if made.assembly.name in CORE_LIBRARIES:
+            if closed.assembly.name in CORE_LIBRARIES:
                 code = PRIMITIVE_TYPES.get(self.name(number))
                 if code is not None:
                     return self.code(code)
@@ -289,7 +295,7 @@ class ClosedTypes:
                 return number
             fields = self.fields(number)
             if len(fields) != 1:
-                raise made.assembly.broken(f"an enumeration with {len(fields)} fields")
+                raise closed.assembly.broken(f"an enumeration with {len(fields)} fields")
             number = fields[0][2]
         return number
 
@@ -338,9 +344,9 @@ def overriding(
 def _of_instantiation(assembly: Assembly, token: Token) -> Token:
     metadata = assembly.metadata
     blob = metadata.blob(metadata.row("TypeSpec", token.number)[0])
-    made = SignatureReader(metadata, blob).type()
-    if isinstance(made, Generic) and isinstance(made.of, Defined):
-        return made.of.token
+    signature = SignatureReader(metadata, blob).type()
+    if isinstance(signature, Generic) and isinstance(signature.of, Defined):
+        return signature.of.token
     raise assembly.broken("a class derived from something that is no class")
 
 
@@ -368,17 +374,17 @@ class DotnetObjects:
 
     def rank(self, wanted: TypeId) -> int | None:
         """Of an array that its header identifies, 0 or its dimensions; None of all else."""
-        made = self._closed(wanted)
-        return made.rank if isinstance(made, Items) else None
+        closed = self._closed(wanted)
+        return closed.rank if isinstance(closed, Items) else None
 
     def comparable(self, wanted: TypeId) -> bool:
         """Whether a header tells that an object is of a type, and of no other one."""
         number = self._types.number(wanted)
         if number is None:
             return False
-        made = self._types.closed.types[number]
+        closed = self._types.closed.types[number]
         # Type arguments are not among what is compared.
-        return self._types.closed.is_plain(made.element if isinstance(made, Items) else number)
+        return self._types.closed.is_plain(closed.element if isinstance(closed, Items) else number)
 
     def _closed(self, wanted: TypeId) -> object:
         number = self._types.number(wanted)
@@ -389,24 +395,24 @@ class DotnetObjects:
         closed = self._types.closed
         number = self._types.number(wanted)
         assert number is not None
-        made = closed.types[number]
-        in_array = isinstance(made, Items)
-        if isinstance(made, Items):
-            number, made = made.element, closed.types[made.element]
+        target = closed.types[number]
+        in_array = isinstance(target, Items)
+        if isinstance(target, Items):
+            number, target = target.element, closed.types[target.element]
         found = self._assembly(assembly)
         if found is None or not 0 < row <= found.metadata.count("TypeDef"):
             return False
-        if isinstance(made, Code):
+        if isinstance(target, Code):
             # An enumeration in a box can be taken out as its number.
             dynamic = Instance(found, row, ())
             return not found.type_parameters(row) and closed.plain(closed.number(dynamic)) == number
-        assert isinstance(made, Instance)
+        assert isinstance(target, Instance)
         bases = definitions(closed.references, found, row)
         # An array of numbers is no array of objects, though each number can be one.
         number = any(one.type_name(at) == "System.ValueType" for one, at in bases)
-        if in_array and number and (found, row) != (made.assembly, made.row):
+        if in_array and number and (found, row) != (target.assembly, target.row):
             return False
-        return (made.assembly, made.row) in bases
+        return (target.assembly, target.row) in bases
 
     def name(self, assembly: str, row: int) -> str:
         """The name of a type; of one whose assembly is not at hand what is known of it."""

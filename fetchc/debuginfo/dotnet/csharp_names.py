@@ -90,8 +90,8 @@ def _opening(name: str) -> int:
 
 def without_arguments(name: str) -> str:
     """A name without its type arguments."""
-    made = generated_prefix(name)
-    return made + name[len(made) :].partition("<")[0]
+    prefix = generated_prefix(name)
+    return prefix + name[len(prefix) :].partition("<")[0]
 
 
 def generated_prefix(name: str) -> str:
@@ -129,18 +129,18 @@ def _canonical(text: str) -> str:
     if words.endswith("?") and words[:-1] in ("string", "object"):
         words = words[:-1]  # of a class it says nothing about the type
     words = desugared(words)
-    made = ""
+    result = ""
     part = ""
     for letter in words.replace("+", ".") + "\0":
         if letter.isalnum() or letter in "_." or ord(letter) > 127:
             part += letter
             continue
         short = part.rpartition(".")[2]
-        made += KNOWN_AS.get(short, short)
+        result += KNOWN_AS.get(short, short)
         part = ""
         if letter not in " \0":
-            made += letter
-    return made
+            result += letter
+    return result
 
 
 def arguments_fit(symbol: str, asked: Written, is_class: IsClass | None = None) -> bool:

@@ -278,9 +278,9 @@ class DotnetProgram(Placed):
         """The language of the whole image."""
         return LANGUAGE
 
-    def intern(self, made: Type) -> TypeId:
+    def intern(self, resolved: Type) -> TypeId:
         """An id for a type that metadata does not have (a cast's pointer)."""
-        return self._types.intern(made)
+        return self._types.intern(resolved)
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at a relative address is in the file, by its own section."""
@@ -354,10 +354,10 @@ class DotnetMetadata:
     def methods_without_code(self) -> Iterator[tuple[str, str]]:
         """Names of the methods that have none, each with the reason."""
         native, assembly = self._program._assembly.native, self._program._assembly
-        known = set() if native is None else {row for row, _ in native.entries()}
-        known |= {one.row for one in self._program._methods.instantiated()}
+        compiled = set() if native is None else {row for row, _ in native.entries()}
+        compiled |= {one.row for one in self._program._methods.instantiated()}
         for row in range(1, assembly.metadata.count("MethodDef") + 1):
-            if row not in known:
+            if row not in compiled:
                 yield self._program._methods.symbol(row), why_no_code(assembly, row)
 
 

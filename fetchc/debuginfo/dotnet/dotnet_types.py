@@ -75,19 +75,19 @@ def string(types: DotnetTypes) -> Type:
     return SequenceType("string", None, (length, text), length, text, text=True)
 
 
-def array(types: DotnetTypes, number: int, made: Items) -> Type:
+def array(types: DotnetTypes, number: int, closed: Items) -> Type:
     """An array, of one dimension or of several."""
     places = types.runtime.array
     shown = types.closed.spelled(number)
     integer = types.intern(number_type("int"))
     length = Member("Length", integer, ByteOffset(places.length))
-    if made.rank == 0:
-        items = types.intern(ArrayType("", types.variable(made.element), None, None))
+    if closed.rank == 0:
+        items = types.intern(ArrayType("", types.variable(closed.element), None, None))
         elements = Member("Elements", items, ByteOffset(places.elements))
         return SequenceType(shown, None, (length, elements), length, elements)
-    bounds = _bounds(places, min(made.rank, MOST_DIMENSIONS), integer)
-    start = places.elements + made.rank * places.elements_per_dimension
-    items = types.intern(ArrayType("", types.variable(made.element), None, None))
+    bounds = _bounds(places, min(closed.rank, MOST_DIMENSIONS), integer)
+    start = places.elements + closed.rank * places.elements_per_dimension
+    items = types.intern(ArrayType("", types.variable(closed.element), None, None))
     elements = Member("Elements", items, ByteOffset(start))
     ways: tuple[tuple[Member, ...], ...] = tuple([(one,) for one in bounds])
     if places.bounds is not None:
@@ -227,21 +227,21 @@ BY_REFERENCE = "System.ByReference`1"
 FLAGS = "System.FlagsAttribute"
 BUFFER = "__FixedBuffer"  # in the names of the types of fixed buffers
 BACKING = (">k__BackingField", "<")  # Roslyn's name of the field of an automatic property
-MADE = ("<", "$", "CS$<")  # how other names begin that a compiler made
+GENERATED_PREFIXES = ("<", "$", "CS$<")  # how other names begin that a compiler made
 
 
 class DotnetTypes:
     """Answers for the types of one program. Ids are even for objects, odd for references."""
 
-    __slots__ = ("_ids", "_known", "_made", "closed", "header", "layouts", "runtime")
+    __slots__ = ("_ids", "_interned", "_resolved", "closed", "header", "layouts", "runtime")
 
     def __init__(self, closed: ClosedTypes, runtime: Runtime) -> None:
         self.closed = closed
         self.layouts = Layouts(closed, runtime.layout)
         self.header = runtime.header
         self.runtime = runtime
-        self._known: dict[TypeId, Type] = {}
-        self._made: list[Type] = []
+        self._resolved: dict[TypeId, Type] = {}
+        self._interned: list[Type] = []
         self._ids: dict[Type, TypeId] = {}
 
     def object(self, number: int) -> TypeId:
@@ -254,53 +254,53 @@ class DotnetTypes:
 
     def is_reference(self, number: int) -> bool:
         """Whether variables of a type hold a reference to an object."""
-        made = self.closed.types[number]
-        if isinstance(made, Instance):
+        closed = self.closed.types[number]
+        if isinstance(closed, Instance):
             return self.closed.kind(number) in ("class", "interface")
-        return isinstance(made, Items)
+        return isinstance(closed, Items)
 
     def number(self, type_id: TypeId) -> int | None:
         """The closed type of an id; None of a made-up one."""
         return None if type_id < 0 else (type_id - 2) // 2
 
-    def intern(self, made: Type) -> TypeId:
+    def intern(self, resolved: Type) -> TypeId:
         """An id for a type that is in no metadata."""
-        found = self._ids.get(made)
+        found = self._ids.get(resolved)
         if found is None:
-            self._made.append(made)
-            found = self._ids[made] = TypeId(-len(self._made))
+            self._interned.append(resolved)
+            found = self._ids[resolved] = TypeId(-len(self._interned))
         return found
 
     def type(self, type_id: TypeId) -> Type:
         """The type of an id."""
         if type_id < 0:
-            return self._made[-type_id - 1]
-        found = self._known.get(type_id)
+            return self._interned[-type_id - 1]
+        found = self._resolved.get(type_id)
         if found is None:
             number = (type_id - 2) // 2
             if type_id & 1:
                 found = PointerType("", WORD, self.object(number))
             else:
                 found = self._object(number)
-            self._known[type_id] = found
+            self._resolved[type_id] = found
         return found
 
     def _object(self, number: int) -> Type:
-        made = self.closed.types[number]
-        match made:
+        closed = self.closed.types[number]
+        match closed:
             case Code():
-                return number_type(made.name)
+                return number_type(closed.name)
             case Link("function"):
                 return PointerType("", WORD, self.intern(FunctionType("delegate*")))
             case Link(kind, target):
                 pointed = self.variable(target)
                 return PointerType("", WORD, pointed, reference=kind == "byref")
             case Items():
-                return array(self, number, made)
+                return array(self, number, closed)
             case Instance():
                 return self._instance(number)
             case _:
-                assert_never(made)
+                assert_never(closed)
 
     def _instance(self, number: int) -> Type:
         name, kind = self.closed.name(number), self.closed.kind(number)
@@ -339,7 +339,7 @@ class DotnetTypes:
         value = kind == "value"
         header = 0 if value else self.runtime.fields
         members = [self.member(one, number, layout.repeated) for one in layout.fields]
-        if any(one.name.startswith(MADE) or one.name[-1:] == "@" for one in members):
+        if any(one.name.startswith(GENERATED_PREFIXES) or one.name[-1:] == "@" for one in members):
             as_in_source(self, layout.fields, members)
         if layout.passed > 1:
             members.append(self._passed_along(layout, members[0]))
@@ -355,12 +355,12 @@ class DotnetTypes:
         if above >= 0 and self.closed.name(above) not in ROOTS:
             members.insert(0, Member("", self.object(above), ByteOffset(0), None, True))
         size = ByteSize(header + layout.size)
-        known = self.runtime.sequences.get(name)
-        if known is not None:
+        sequence = self.runtime.sequences.get(name)
+        if sequence is not None:
             by_field = dict(zip(layout.fields, members[-len(layout.fields) :], strict=True))
             named = {field.name: member for field, member in by_field.items()}
-            count = named.get(known[0])
-            items = next((named[one] for one in known[1:] if one in named), None)
+            count = named.get(sequence[0])
+            items = next((named[one] for one in sequence[1:] if one in named), None)
             if count is not None and items is not None:
                 (element,) = self.closed.instance(number).arguments
                 text = value and self.closed.types[element] == Code("char")
@@ -383,8 +383,8 @@ class DotnetTypes:
         for asked, (first, second) in self.runtime.differences.get(name, {}).items():
             if first in named and second in named:
                 both = members[named[first]], members[named[second]]
-                made = DifferenceType("int", ByteSize(NUMBERS["int"]), *both)
-                found.append(Member(asked, self.intern(made), ByteOffset(0)))
+                difference = DifferenceType("int", ByteSize(NUMBERS["int"]), *both)
+                found.append(Member(asked, self.intern(difference), ByteOffset(0)))
             elif first in named:
                 one = members[named[first]]
                 members[named[first]] = Member(one.name, one.type, one.offset, also=asked)
@@ -424,8 +424,8 @@ class DotnetTypes:
 
     def _buffer(self, number: int) -> TypeId | None:
         # A fixed buffer as the array that the source has; None of all else.
-        made = self.closed.types[number]
-        if not isinstance(made, Instance) or BUFFER not in self.closed.name(number):
+        closed = self.closed.types[number]
+        if not isinstance(closed, Instance) or BUFFER not in self.closed.name(number):
             return None
         layout = self.layouts.of(number)
         if layout.repeated < 2:
@@ -434,12 +434,12 @@ class DotnetTypes:
         return self.intern(ArrayType("", element, layout.repeated, ByteSize(layout.size)))
 
     def _enum(self, number: int, shown: str, under: str) -> Type:
-        made = self.closed.instance(number)
+        instance = self.closed.instance(number)
         signed = under in SIGNED
         listed = []
-        for name, value in made.assembly.constants(made.row):
+        for name, value in instance.assembly.constants(instance.row):
             listed.append((name, decode_number(value, True, signed)))
-        flags = made.assembly.attribute(made.row, FLAGS) is not None
+        flags = instance.assembly.attribute(instance.row, FLAGS) is not None
         return EnumType(shown, ByteSize(NUMBERS[under]), signed, tuple(listed), flags)
 
 
@@ -468,8 +468,10 @@ def as_in_source(types: DotnetTypes, fields: Sequence[Field], members: list[Memb
     parameter was at first, where a closure has the variable, gets 0: ``retries__0``.
     """
     closed = types.closed
-    held = [closed.name(one.type) if types.is_reference(one.type) else "" for one in fields]
-    inner = [bool(of) and _is_scope(one.name, of) for one, of in zip(fields, held, strict=True)]
+    type_names = [closed.name(one.type) if types.is_reference(one.type) else "" for one in fields]
+    inner = [
+        bool(of) and _is_scope(one.name, of) for one, of in zip(fields, type_names, strict=True)
+    ]
     captured = {
         name
         for one, is_scope in zip(fields, inner, strict=True)
@@ -486,13 +488,13 @@ def as_in_source(types: DotnetTypes, fields: Sequence[Field], members: list[Memb
 
 def source_names(names: tuple[str, ...]) -> dict[str, str]:
     """Of all fields of a type those that a compiler named, with what the source calls them."""
-    found = {name: made for name in names if (made := _source_name(name))}
+    found = {name: source_name for name in names if (source_name := _source_name(name))}
     called = list(found.values())
     taken = {name for name in names if name not in found}
-    for name, made in found.items():
-        if called.count(made) > 1:
-            found[name] = made = f"{made}__{name.rpartition('__')[2]}"
-        if made in taken:
+    for name, source_name in found.items():
+        if called.count(source_name) > 1:
+            found[name] = source_name = f"{source_name}__{name.rpartition('__')[2]}"
+        if source_name in taken:
             found[name] = name
     return found
 

@@ -263,8 +263,8 @@ def open_spelled(
                 name = _token_name(assembly, named.token.table, named.token.number)
             return class_spelled(name, [inner(one) for one in arguments])
         case Parameter(index, in_method):
-            known = of_method if in_method else of_type
-            return known[index] if index < len(known) else f"!{index}"
+            type_arguments = of_method if in_method else of_type
+            return type_arguments[index] if index < len(type_arguments) else f"!{index}"
         case Pointer(kind, target):
             return inner(target) + SUFFIXES[kind]
         case Array(element, rank):

@@ -187,26 +187,26 @@ class Methods:
             return []
         # A method that implements an interface explicitly has the interface's name in its own.
         for cut in range(len(asked.types), 0, -1):
-            known = {
+            names = {
                 method: self._assembly.method_name(method)
                 for row in self.types(asked.types[:cut])
                 for method in self._assembly.methods(row)
             }
             own = ".".join([*asked.types[cut:], plain])
             accessors = [prefix + own for prefix in ACCESSORS]
-            found = [method for method, name in known.items() if name == own]
-            found = found or [method for method, name in known.items() if name in accessors]
-            found = found or [at for at, name in known.items() if name.endswith(f".{own}")]
+            found = [method for method, name in names.items() if name == own]
+            found = found or [method for method, name in names.items() if name in accessors]
+            found = found or [at for at, name in names.items() if name.endswith(f".{own}")]
             if found:
                 return found
         return []
 
     def named(self, name: str) -> list[Method]:
         """The methods with code that a written name can mean."""
-        known = self._found.get(name)
-        if known is None:
-            known = self._found[name] = self._named(written(name), self.called(name))
-        return known
+        methods = self._found.get(name)
+        if methods is None:
+            methods = self._found[name] = self._named(written(name), self.called(name))
+        return methods
 
     def _named(self, asked: Written, rows: list[int]) -> list[Method]:
         if asked.parameters is not None:
@@ -570,18 +570,18 @@ class FragileCode(CodeByAddress):
         self._ends = _pieces(assembly)
         self._lines: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         lines = parse_lines(path, map_file(path)[:LARGEST_MAP])
-        known = 0
+        matched = 0
         for line in lines:
             begin = self._begun(line.start)
             if begin is None:
                 continue
-            known += 1
+            matched += 1
             asked = written(line.symbol)
             if "::" in line.symbol and asked.parameters is not None:
                 key = f"{'.'.join(asked.types)}.{asked.method}"
                 self._lines.setdefault(key, []).append((asked.parameters, begin))
-        if known * 2 < len(lines):
-            what = f"{len(lines) - known} of its {len(lines)} lines begin at no code of the image"
+        if matched * 2 < len(lines):
+            what = f"{len(lines) - matched} of its {len(lines)} lines begin at no code of the image"
             raise DebugInfoError("FC0908", path, f"the map is of another build: {what}")
 
     def _begun(self, number: int) -> int | None:

@@ -180,17 +180,17 @@ def _shared(names: list[str]) -> str:
 
 
 def _sanitized(name: str) -> str:
-    made, at = "_" if name[:1].isdigit() else "", 0
+    mangled, at = "_" if name[:1].isdigit() else "", 0
     while at < len(name):
         letter = name[at]
         if letter.isascii() and letter.isalnum():
-            made += letter
+            mangled += letter
         elif name.startswith(" ()", at):
             at += 2
         elif name.startswith(", ", at):
-            made += "_"
+            mangled += "_"
             at += 1
         elif letter not in "()>":
-            made += "_" * len(letter.encode("utf-8", "surrogateescape"))
+            mangled += "_" * len(letter.encode("utf-8", "surrogateescape"))
         at += 1
-    return made
+    return mangled

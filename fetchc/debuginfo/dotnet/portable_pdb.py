@@ -229,7 +229,7 @@ PROLOGUE = Absent("no location", "the method's first instructions are still movi
 class MethodDebug:
     """Answers for the methods of one assembly; a :class:`~fetchc.program.protocol.CodeMap` too."""
 
-    __slots__ = ("_assembly", "_known", "_method", "_native", "_pdb", "_sought")
+    __slots__ = ("_assembly", "_method", "_native", "_of_pieces", "_pdb", "_sought")
 
     def __init__(
         self, assembly: Assembly, native: ReadyToRun, method: Callable[[Function], Method]
@@ -237,7 +237,7 @@ class MethodDebug:
         self._assembly = assembly
         self._native = native
         self._method = method
-        self._known: dict[int, tuple[list[Boundary], list[VariableRange]]] = {}
+        self._of_pieces: dict[int, tuple[list[Boundary], list[VariableRange]]] = {}
         self._pdb: PortablePdb | None = None
         self._sought = False
 
@@ -250,10 +250,10 @@ class MethodDebug:
         return self._pdb
 
     def _debug_info_of(self, piece: int) -> tuple[list[Boundary], list[VariableRange]]:
-        found = self._known.get(piece)
+        found = self._of_pieces.get(piece)
         if found is None:
             info = self._native.debug_info()
-            found = self._known[piece] = ([], []) if info is None else info.of(piece)
+            found = self._of_pieces[piece] = ([], []) if info is None else info.of(piece)
         return found
 
     # --- variables
@@ -362,9 +362,9 @@ class MethodDebug:
     def statement_behind(self, function: Function, address: Address) -> Address | None:
         """The first statement of a method behind ``address``; None where there is none."""
         method = self._method(function)
-        known = sorted(at for _, _, at in self._statements(method.row, method.function))
-        at = bisect_right(known, address)
-        return known[at] if at < len(known) else None
+        addresses = sorted(at for _, _, at in self._statements(method.row, method.function))
+        at = bisect_right(addresses, address)
+        return addresses[at] if at < len(addresses) else None
 
     def source_line(self, function: Function) -> str | None:
         """``Program.cs:12``, where a method begins; None where the file does not say so."""
@@ -511,8 +511,8 @@ class Placed(WithoutDwarf):
         return -1 if variable.name == CONTEXT_PARAMETER else at - hidden
 
     def _bytes(self, variable: Variable) -> int | None:
-        made = self._types.type(variable.type)
-        return made.size if isinstance(made, StructType | SequenceType | PointerType) else 8
+        resolved = self._types.type(variable.type)
+        return resolved.size if isinstance(resolved, StructType | SequenceType | PointerType) else 8
 
     def code_map(self) -> CodeMap | None:
         """The lines of a PDB; None without one."""

@@ -125,11 +125,11 @@ def property_of(types: DotnetTypes, number: int, name: str, program: Assembly) -
 def _others(types: DotnetTypes, number: int, name: str, program: Assembly) -> tuple[str, ...]:
     getter = _getter(types, number, name)
     assert getter is not None
-    made, references = types.closed.instance(number), types.closed.references
+    instance, references = types.closed.instance(number), types.closed.references
     declaring = types.closed.instance(getter[0])
     found = []
-    for one in dict.fromkeys((declaring.assembly, made.assembly, program)):
-        rows = overriding(references, one, (made.assembly, made.row), GET + name)
+    for one in dict.fromkeys((declaring.assembly, instance.assembly, program)):
+        rows = overriding(references, one, (instance.assembly, instance.row), GET + name)
         found += [class_spelled(one.type_name(row), ()) for row in rows]
     return tuple(found)
 
@@ -142,8 +142,8 @@ def _property(
     if found is None:
         return None
     owner, row = found
-    made = types.closed.instance(owner)
-    flags = made.assembly.metadata.row("MethodDef", row)[2]
+    instance = types.closed.instance(owner)
+    flags = instance.assembly.metadata.row("MethodDef", row)[2]
     shown = types.closed.spelled(owner)
     if flags & ABSTRACT:
         return Property((), "what it is, each class says for itself", f"{shown}.{GET}{name}")
@@ -162,46 +162,46 @@ def _getter(types: DotnetTypes, number: int, name: str) -> tuple[int, int] | Non
     # The class that declares it, and the method.
     closed = types.closed
     for one in closed.bases(number) if isinstance(closed.types[number], Instance) else ():
-        made = closed.instance(one)
-        for row in made.assembly.methods(made.row):
-            if made.assembly.method_name(row) == GET + name:
-                signature = made.assembly.method_signature(row)
+        instance = closed.instance(one)
+        for row in instance.assembly.methods(instance.row):
+            if instance.assembly.method_name(row) == GET + name:
+                signature = instance.assembly.method_signature(row)
                 if signature.receives and not signature.parameters:
                     return one, row
     return None
 
 
 def _path(types: DotnetTypes, owner: int, row: int, depth: int) -> tuple[Member, ...]:
-    closed, made = types.closed, types.closed.instance(owner)
+    closed, instance = types.closed, types.closed.instance(owner)
     path: list[Member] = []
     current = owner
-    for step in steps(made.assembly, row) or ():
+    for step in steps(instance.assembly, row) or ():
         if not depth or len(path) > MOST_STEPS:
             return ()
         if step.code == LENGTH:
             found = _length(types, current)
         elif step.code in (LOAD, LOAD_ADDRESS):
-            found = _field(types, made, step.token, current)
+            found = _field(types, instance, step.token, current)
         else:
-            found = _called(types, made, step.token, current, step.code == CALL, depth - 1)
+            found = _called(types, instance, step.token, current, step.code == CALL, depth - 1)
         if found is None:
             return ()
         path += found[0]
         current = found[1]
-    result = made.assembly.method_signature(row).result
-    returned = closed.close(made.assembly, result, made.arguments)
+    result = instance.assembly.method_signature(row).result
+    returned = closed.close(instance.assembly, result, instance.arguments)
     if path and returned != current:
         return _as_returned(types, path, current, returned)
     return tuple(path)
 
 
 def _as_returned(
-    types: DotnetTypes, path: list[Member], held: int, returned: int
+    types: DotnetTypes, path: list[Member], field_type: int, returned: int
 ) -> tuple[Member, ...]:
     # The value as what the getter returns: a field of another type can be that, too.
-    if types.is_reference(held) and types.is_reference(returned):
+    if types.is_reference(field_type) and types.is_reference(returned):
         return tuple(path)
-    codes = [types.closed.types[types.closed.plain(one)] for one in (held, returned)]
+    codes = [types.closed.types[types.closed.plain(one)] for one in (field_type, returned)]
     names = [one.name if isinstance(one, Code) else "" for one in codes]
     sizes = [NUMBERS.get(name, 0) for name in names]
     if sizes[0] and sizes[0] == sizes[1]:
@@ -212,18 +212,18 @@ def _as_returned(
 
 def _computed_member(types: DotnetTypes, owner: int, name: str) -> tuple[Member, ...]:
     # What is known of it otherwise: the length of a text, the count of a dictionary.
-    made = types.type(types.object(owner))
-    if isinstance(made, SequenceType) and made.length.name == name:
-        return (made.length,)
-    computed_members = made.computed_members if isinstance(made, StructType) else ()
-    return tuple([one for one in computed_members if one.name == name])
+    resolved = types.type(types.object(owner))
+    if isinstance(resolved, SequenceType) and resolved.length.name == name:
+        return (resolved.length,)
+    computed = resolved.computed_members if isinstance(resolved, StructType) else ()
+    return tuple([one for one in computed if one.name == name])
 
 
 def _length(types: DotnetTypes, current: int) -> tuple[tuple[Member, ...], int] | None:
-    made = types.type(types.object(current))
-    if not isinstance(types.closed.types[current], Items) or not isinstance(made, SequenceType):
+    resolved = types.type(types.object(current))
+    if not isinstance(types.closed.types[current], Items) or not isinstance(resolved, SequenceType):
         return None
-    return (made.length,), types.closed.code("int")
+    return (resolved.length,), types.closed.code("int")
 
 
 def _field(
@@ -237,10 +237,10 @@ def _field(
     elif token >> 24 != FIELD:
         return None
     for one in closed.bases(current) if isinstance(closed.types[current], Instance) else ():
-        made = closed.instance(one)
+        instance = closed.instance(one)
         layout = types.layouts.of(one)
         for field in layout.fields:
-            own = field.row == row and made.assembly is user.assembly and of < 0
+            own = field.row == row and instance.assembly is user.assembly and of < 0
             if own or (one == of and field.name == name):
                 return (types.member(field, one, layout.repeated),), field.type
     return None
@@ -265,13 +265,13 @@ def _called(
     getter = _getter(types, of, name.removeprefix(GET))
     if found is None or getter is None or found.why:
         return None
-    made = closed.instance(getter[0])
-    result = made.assembly.method_signature(getter[1]).result
-    return found.path, closed.close(made.assembly, result, made.arguments)
+    instance = closed.instance(getter[0])
+    result = instance.assembly.method_signature(getter[1]).result
+    return found.path, closed.close(instance.assembly, result, instance.arguments)
 
 
-def _is(made: Instance, assembly: Assembly, row: int) -> bool:
-    return made.assembly is assembly and made.row == row
+def _is(instance: Instance, assembly: Assembly, row: int) -> bool:
+    return instance.assembly is assembly and instance.row == row
 
 
 def _reference(types: DotnetTypes, user: Instance, row: int) -> tuple[str, int]:

@@ -215,8 +215,8 @@ class AddressTable:
             from fetchc.debuginfo.dwarf.cached_units import cached_ranges
 
             self._scanned, self._last = cached_ranges(self._info, self.found)
-        known = self._last
-        return (unit for unit in self._info.files.own.units() if unit.offset > known)
+        last = self._last
+        return (unit for unit in self._info.files.own.units() if unit.offset > last)
 
     def found(self) -> tuple[list[tuple[Address, Address, DieOffset]], DieOffset]:
         """Start, end and unit of what was read of the units' ranges, and the last one read."""

@@ -76,18 +76,18 @@ def array(types: TypeTable, die: Die) -> Type:
     if vector:
         element = _lane(types, die, element)
     element_size = types.size(types.target_die(die))
-    made = ArrayType(name, element, None, None, vector)
+    array_type = ArrayType(name, element, None, None, vector)
     for position, dimension in reversed(list(enumerate(dimensions))):
         size = _product(types, die, dimension.count, element_size)
         if position > 0:
-            made = ArrayType("", element, dimension.count, size)
-            element = types.intern(made)
+            array_type = ArrayType("", element, dimension.count, size)
+            element = types.intern(array_type)
         else:
             # A vector may be wider than its elements: three floats fill sixteen bytes.
             whole = ByteSize(stated) if vector and stated is not None else size
-            made = ArrayType(name, element, dimension.count, whole, vector)
+            array_type = ArrayType(name, element, dimension.count, whole, vector)
         element_size = size
-    return made
+    return array_type
 
 
 def _lane(types: TypeTable, die: Die, element: TypeId) -> TypeId:
@@ -217,12 +217,12 @@ def _members(
     types: TypeTable, die: Die, holder: Die | None, within: str
 ) -> tuple[tuple[str, int], ...]:
     # Those of the type that the pointer is to.
-    made = None if holder is None else types.type(types.target(die, DW_AT_containing_type))
-    if not isinstance(made, StructType):
+    class_type = None if holder is None else types.type(types.target(die, DW_AT_containing_type))
+    if not isinstance(class_type, StructType):
         return ()
     return tuple(
         (f"&{within}::{member.name}", int(member.offset))
-        for member in made.members
+        for member in class_type.members
         if member.name and not member.embedded and member.type == types.target(die)
     )
 

@@ -98,10 +98,10 @@ class CachedMarks(Marks):
 
     def before(self, position: int) -> tuple[int, Around]:
         """The last known start in front of ``position`` or at it, else the first of all."""
-        known = super().before(position)
+        start = super().before(position)
         at = bisect_right(self._outline_starts, position) - 1
-        if at < 0 or self._outline_starts[at] <= known[0]:
-            return known
+        if at < 0 or self._outline_starts[at] <= start[0]:
+            return start
         return self._outline_starts[at], self._chain(self._outline_around[at])
 
     def function(self, address: int) -> int:

@@ -41,14 +41,14 @@ def cached_unit_starts(unit_section: UnitSection) -> tuple[list[int], int]:
     data = file.upto(file.have) if file.have else None
     starts: list[int] = [] if data is None else data.cast("Q").tolist()
     following = starts.pop() if starts else unit_section.base
-    known = len(starts)
-    cache.save_later(lambda: _save_starts(unit_section, known, file))
+    cached = len(starts)
+    cache.save_later(lambda: _save_starts(unit_section, cached, file))
     return starts, following
 
 
-def _save_starts(unit_section: UnitSection, known: int, file: CachedFile) -> None:
+def _save_starts(unit_section: UnitSection, cached: int, file: CachedFile) -> None:
     starts, following = unit_section.found()
-    if len(starts) < known + _FEW:
+    if len(starts) < cached + _FEW:
         return
     if file.again:
         file.write(array("Q", [*starts, following]).tobytes())
@@ -67,15 +67,15 @@ def cached_ranges(info: DebugInfo, found: Callable[[], Ranges]) -> Ranges:
     last = DieOffset(numbers.pop() if numbers else -1)
     triples = zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True)
     ranges = [(Address(low), Address(high), DieOffset(unit)) for low, high, unit in triples]
-    known = len(ranges)
-    cache.save_later(lambda: _save_ranges(found(), known, file))
+    cached = len(ranges)
+    cache.save_later(lambda: _save_ranges(found(), cached, file))
     return ranges, last
 
 
-def _save_ranges(found: Ranges, known: int, file: CachedFile) -> None:
+def _save_ranges(found: Ranges, cached: int, file: CachedFile) -> None:
     ranges, last = found
     beyond = any(high >> 64 for _, high, _ in ranges)  # of a hostile list
-    if len(ranges) < known + _FEW or last < 0 or beyond:
+    if len(ranges) < cached + _FEW or last < 0 or beyond:
         return
     if file.again:
         file.write(array("Q", [*(each for triple in ranges for each in triple), last]).tobytes())

@@ -483,10 +483,10 @@ class FrameSection:
 
     def cie(self, offset: int) -> Cie:
         """The CIE at ``offset``, read once."""
-        known = self.cies.get(offset)
-        if known is None:
-            known = self.cies[offset] = self.read_cie(offset)
-        return known
+        cie = self.cies.get(offset)
+        if cie is None:
+            cie = self.cies[offset] = self.read_cie(offset)
+        return cie
 
     def read_cie(self, offset: int) -> Cie:
         """The CIE at ``offset``: versions 1, 3 and 4, augmentations of letters known here."""

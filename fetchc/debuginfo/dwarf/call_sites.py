@@ -210,25 +210,25 @@ class _Search:
         self._elf = elf
         self._info = info
         self._uses = code
-        self._known: dict[Address, tuple[str, tuple[Address, ...]]] = {}
+        self._callers: dict[Address, tuple[str, tuple[Address, ...]]] = {}
         self._sites: dict[int, tuple[CallSite, ...]] = {}
         self._code: dict[int, list[tuple[Address, Address, Die]]] = {}
 
     def of(self, function: Function, frame: Frame, depth: int) -> Callers:
         """The callers of ``function``, which runs in ``frame``."""
-        known = self._known.get(function.address)
-        if known is None:
-            if len(self._known) == _MOST_SOUGHT:
+        cached = self._callers.get(function.address)
+        if cached is None:
+            if len(self._callers) == _MOST_SOUGHT:
                 return _none(
                     f"the callers of more than {_MOST_SOUGHT} functions are not looked for"
                 )
             refused = self.refused(function)
             calls = () if refused else tuple(self._uses.calls(function.address))
-            known = self._known[function.address] = refused, calls
-        if known[0]:
-            return _none(known[0])
+            cached = self._callers[function.address] = refused, calls
+        if cached[0]:
+            return _none(cached[0])
         found = []
-        for address in known[1]:
+        for address in cached[1]:
             caller = self.caller(function, frame, address, depth)
             if caller is not None:
                 found.append(caller)
@@ -293,10 +293,10 @@ class _Search:
 
     def sites(self, die: Die) -> tuple[CallSite, ...]:
         """The calls of a function, read once."""
-        known = self._sites.get(die.offset)
-        if known is None:
-            known = self._sites[die.offset] = tuple(call_sites(self._info, die))
-        return known
+        sites = self._sites.get(die.offset)
+        if sites is None:
+            sites = self._sites[die.offset] = tuple(call_sites(self._info, die))
+        return sites
 
     def names(self, site: CallSite, called: Function) -> bool:
         """Whether the entry of what is called there is one of ``called``."""

@@ -223,10 +223,10 @@ class DebugInfo:
     __slots__ = (
         "_addresses",
         "_declarations",
-        "_kept",
-        "_kept_size",
         "_name_index",
         "_recent",
+        "_resident",
+        "_resident_size",
         "_tables",
         "_units",
         "elf",
@@ -241,8 +241,8 @@ class DebugInfo:
         self._tables: dict[tuple[int, int, tuple[int, int, int, bool]], AbbrevTable] = {}
         self._units: dict[int, Unit] = {}
         self._recent: Unit | None = None
-        self._kept: dict[int, Unit] = {}  # units with their bytes, oldest first
-        self._kept_size = 0
+        self._resident: dict[int, Unit] = {}  # units with their bytes, oldest first
+        self._resident_size = 0
         self._name_index: NameIndex | None = None
 
     @property
@@ -334,12 +334,12 @@ class DebugInfo:
 
     def keep(self, unit: Unit) -> None:
         """Take note of a unit that has read its bytes, and let old ones go."""
-        self._kept[unit.offset] = unit
-        self._kept_size += unit.end - unit.offset
-        while self._kept_size > _RESIDENT and len(self._kept) > 1:
-            oldest = self._kept.pop(next(iter(self._kept)))
+        self._resident[unit.offset] = unit
+        self._resident_size += unit.end - unit.offset
+        while self._resident_size > _RESIDENT and len(self._resident) > 1:
+            oldest = self._resident.pop(next(iter(self._resident)))
             oldest.forget()
-            self._kept_size -= oldest.end - oldest.offset
+            self._resident_size -= oldest.end - oldest.offset
 
     def marks(self, unit: Unit) -> Marks:
         """Where entries of the unit are known to start: of a big one, the cached marks."""

@@ -91,7 +91,7 @@ class _Table:
         self._abbreviation_at = self._entry_at + self._width * self._names
         self._pool_at = self._abbreviation_at + abbreviations
         self._encoding = encoding(_VERSION, self._width, 8, section.little)
-        self._known: dict[int, Abbreviation] | None = None
+        self._declarations: dict[int, Abbreviation] | None = None
 
     def named(self, name: bytes, tags: frozenset[int]) -> Iterator[DieOffset]:
         """Entries of that name and those tags."""
@@ -147,15 +147,15 @@ class _Table:
                 yield self._place(values, at)
 
     def _abbreviations(self) -> dict[int, Abbreviation]:
-        if self._known is None:
-            self._known = {}
+        if self._declarations is None:
+            self._declarations = {}
             cursor = self._section.cursor(self._abbreviation_at, self._pool_at)
             while code := cursor.uleb():
                 tag, attributes = cursor.uleb(), []
                 while (pair := (cursor.uleb(), cursor.uleb())) != (0, 0):
                     attributes.append(pair)
-                self._known[code] = tag, tuple(attributes)
-        return self._known
+                self._declarations[code] = tag, tuple(attributes)
+        return self._declarations
 
     def _place(self, values: dict[int, int], at: int) -> DieOffset:
         unit = values.get(_COMPILE_UNIT, 0)

@@ -64,20 +64,20 @@ def find_named(
 class _Strings:
     """Where a string is in each section of strings; all units of a package share one."""
 
-    __slots__ = ("_known", "key")
+    __slots__ = ("_positions", "key")
 
     def __init__(self, key: bytes) -> None:
         self.key = key  # with the NUL behind it
-        self._known: dict[int, tuple[Section, list[int]]] = {}
+        self._positions: dict[int, tuple[Section, list[int]]] = {}
 
     def offsets(self, section: Section | None) -> list[int]:
         """Offsets of every occurrence, ends of longer strings among them."""
         if section is None:
             return []
-        known = self._known.get(id(section))
-        if known is None:
-            known = self._known[id(section)] = (section, list(section.find_all(self.key)))
-        return known[1]
+        cached = self._positions.get(id(section))
+        if cached is None:
+            cached = self._positions[id(section)] = (section, list(section.find_all(self.key)))
+        return cached[1]
 
 
 def _in_set(

@@ -432,9 +432,9 @@ class DwarfProgram:
             self._language = main_language(self._elf, self._info)
         return self._language
 
-    def intern(self, made: Type) -> TypeId:
+    def intern(self, resolved: Type) -> TypeId:
         """An id for a type that no debug information has (a cast's pointer)."""
-        return self._types.intern(made)
+        return self._types.intern(resolved)
 
     def source_line(self, function: Function) -> str | None:
         """``file.c:17`` of the declaration, None where unknown."""
@@ -728,9 +728,9 @@ class DwarfGo:
             from fetchc.program.types import IntType
 
             found = ()
-            made = program.type(type_id)
-            if isinstance(made, IntType) and program._info.present:
-                found = constants_of_type(program._info, type_id, made)
+            resolved = program.type(type_id)
+            if isinstance(resolved, IntType) and program._info.present:
+                found = constants_of_type(program._info, type_id, resolved)
             program._constants[type_id] = found
         return found
 

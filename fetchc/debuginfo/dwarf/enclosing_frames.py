@@ -145,9 +145,9 @@ def entered_with(at: Place, values: dict[DwarfRegister, Place]) -> Place | None:
             memory = _LOST if inner is None else _at(inner, offset)
             return None if isinstance(memory, Absent) else memory
         case PointerTo(target=Indirect(pointer=OnEntry(register=register), offset=start)) if (
-            isinstance(known := values.get(register), Constant)
+            isinstance(value := values.get(register), Constant)
         ):
-            return Constant((known.value + start + at.offset) % (1 << 64))
+            return Constant((value.value + start + at.offset) % (1 << 64))
         case PointerTo(target=target, offset=offset):
             inner = entered_with(target, values)
             return None if inner is None else _value(inner, offset)

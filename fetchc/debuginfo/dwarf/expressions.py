@@ -253,8 +253,8 @@ def operation_name(code: int) -> str:
         return f"DW_OP_reg{code - DW_OP_reg0}"
     if DW_OP_breg0 <= code <= DW_OP_breg31:
         return f"DW_OP_breg{code - DW_OP_breg0}"
-    known = _TABLE.get(code)
-    return f"DW_OP_{code:#x}" if known is None else f"DW_OP_{known[0]}"
+    operation = _TABLE.get(code)
+    return f"DW_OP_{code:#x}" if operation is None else f"DW_OP_{operation[0]}"
 
 
 def is_register(code: int) -> bool:
@@ -495,8 +495,8 @@ def _literal(run: Run, operation: Operation) -> None:
 def _entry_value(run: Run, operation: Operation) -> None:
     block = operation.block
     if len(block) == 1 and is_register(block[0]):
-        held = OnEntry(DwarfRegister(block[0] - DW_OP_reg0))
-        run.push(Start(Indirect(held, ByteOffset(0))))
+        register = OnEntry(DwarfRegister(block[0] - DW_OP_reg0))
+        run.push(Start(Indirect(register, ByteOffset(0))))
     else:
         run.push(Unknown("the value of an expression at entry"))
 

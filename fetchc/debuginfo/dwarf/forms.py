@@ -328,8 +328,8 @@ def _generated(forms: tuple[int, ...], encoding: Encoding) -> Skipper:
         "indirect": encoding.indirect,
     }
     exec("def skip(b, p):\n" + "\n".join(lines), names)
-    made: Skipper = names["skip"]  # type: ignore[assignment]  # exec made it
-    return made
+    skipper: Skipper = names["skip"]  # type: ignore[assignment]  # exec made it
+    return skipper
 
 
 # These loops stay in line: a call for each value costs more than reading it.

@@ -46,7 +46,7 @@ class GdbNames:
         self._count = (units_end - self._units) // 16
         self._slots, self._slot_count = areas[3], (areas[4] - areas[3]) // 8
         self._pool = areas[-1]
-        self._known: dict[DieOffset, Unit] = {}
+        self._units_by_offset: dict[DieOffset, Unit] = {}
 
     def covers_all(self) -> bool:
         """Whether every unit of the file is in its list."""
@@ -113,11 +113,11 @@ class GdbNames:
             raise self._section.error(f"unit {number} of {self._count} in an index of gdb", at)
         place = self._units + 16 * number
         start = decode_number(self._section.bytes_between(place, place + 8), True)
-        if not self._known:
-            self._known = {unit.offset: unit for unit in self._info.units()}
-        if start not in self._known:
+        if not self._units_by_offset:
+            self._units_by_offset = {unit.offset: unit for unit in self._info.units()}
+        if start not in self._units_by_offset:
             raise self._section.error("a unit of an index of gdb begins nowhere", place)
-        return self._known[DieOffset(start)]
+        return self._units_by_offset[DieOffset(start)]
 
     def _numbers(self, start: int, count: int) -> tuple[int, ...]:
         end = start + 4 * count

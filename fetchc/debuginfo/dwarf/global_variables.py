@@ -250,9 +250,9 @@ def _candidates(info: DebugInfo, name: str, home: Die | None) -> Iterator[Die]:
 def _variables_named(info: DebugInfo, name: str) -> Iterator[Die]:
     # By the index of a big file, which is of one file.
     if info.files.section.size >= _INDEXED and not info.files.in_several_files:
-        known = info.name_index.variables(name)
-        if known is not None:
-            yield from map(info.die, known)
+        indexed = info.name_index.variables(name)
+        if indexed is not None:
+            yield from map(info.die, indexed)
             return
     yield from info.find_named(name, VARIABLES)
 

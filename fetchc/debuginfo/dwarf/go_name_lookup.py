@@ -177,17 +177,17 @@ def constants_named(info: DebugInfo, name: str) -> Iterator[Die]:
 
 
 def constants_of_type(
-    info: DebugInfo, type_id: TypeId, made: IntType
+    info: DebugInfo, type_id: TypeId, integer: IntType
 ) -> tuple[tuple[str, int], ...]:
     """Names, without the package, and numbers of the constants that the type's package declares."""
-    package = package_of(made.name)
+    package = package_of(integer.name)
     found = []
     for one in constants_of_package(info, package) if package else ():
         target = info.follow(one, DW_AT_type)
         name, value = one.string(DW_AT_name), one.constant(DW_AT_const_value)
         if target is None or TypeId(target.offset) != type_id or name is None or value is None:
             continue
-        bits = value & (1 << 8 * made.size) - 1
-        negative = made.signed and bits >> 8 * made.size - 1
-        found.append((name[len(package) + 1 :], bits - (negative << 8 * made.size)))
+        bits = value & (1 << 8 * integer.size) - 1
+        negative = integer.signed and bits >> 8 * integer.size - 1
+        found.append((name[len(package) + 1 :], bits - (negative << 8 * integer.size)))
     return tuple(found)

@@ -99,19 +99,21 @@ class _Namespaces:
 
     def _within(self, scope: Scope) -> list[Die]:
         # The imports and namespaces in a scope. Inline and unnamed namespaces are seen through.
-        known = self._children.get(scope)
-        if known is None:
+        children = self._children.get(scope)
+        if children is None:
             opened = list(self._opened(scope))
-            known = [one for die in opened for one in self._info.children(die)]
+            children = [one for die in opened for one in self._info.children(die)]
             if not scope:
-                known = list(self._info.at_top(self._unit))
-            known = [one for one in known if one.tag in _IMPORTS or one.tag == DW_TAG_namespace]
-            waiting = [one for one in known if self._is_transparent(one)]
+                children = list(self._info.at_top(self._unit))
+            children = [
+                one for one in children if one.tag in _IMPORTS or one.tag == DW_TAG_namespace
+            ]
+            waiting = [one for one in children if self._is_transparent(one)]
             while waiting:
                 inside = [one for one in self._info.children(waiting.pop()) if one.tag in _IMPORTS]
-                known += inside
-            self._children[scope] = known
-        return known
+                children += inside
+            self._children[scope] = children
+        return children
 
     def _opened(self, scope: Scope) -> Iterator[Die]:
         # A namespace may be opened several times.

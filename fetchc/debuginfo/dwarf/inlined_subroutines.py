@@ -54,7 +54,7 @@ def entries_named(info: DebugInfo, name: str) -> Iterator[Die]:
 
 def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
     """Entries with code whose own name, or their declaration's, is ``name``."""
-    known: dict[str, list[Die]] = {}  # a method is declared in each unit that sees its class
+    by_linkage: dict[str, list[Die]] = {}  # a method is declared in each unit that sees its class
     for spelling in escaped(name):
         given = _by_compiler_index(info, spelling)
         yield from given
@@ -62,7 +62,7 @@ def concrete(info: DebugInfo, name: str, linked: Linked) -> Iterator[Die]:
             if code is not False and info.ranges(die):
                 yield die
             elif code is None:
-                yield from _instances(info, die, linked, known)
+                yield from _instances(info, die, linked, by_linkage)
 
 
 def _by_compiler_index(info: DebugInfo, name: str) -> list[Die]:
@@ -84,8 +84,8 @@ def is_only_inlined(info: DebugInfo, name: str) -> bool:
             # units that gcc made when linking.
             across_units = across_units or die.unit.compiler.is_lto_input
             # Of a method, the declaration does not say so.
-            made = _copies(info, die) if code is None and not found else ()
-            for one in made:
+            copies = _copies(info, die) if code is None and not found else ()
+            for one in copies:
                 if info.ranges(one):
                     return False
                 found = found or one.has(DW_AT_inline)
@@ -103,34 +103,36 @@ def derived_from(unit: Unit, functions: list[int]) -> list[int] | None:
     found: dict[int, None] = {}
     targets = functions
     while targets:
-        made = referring(unit, targets, SUBPROGRAM, (DW_AT_specification, DW_AT_abstract_origin))
-        if made is None:
+        referrers = referring(
+            unit, targets, SUBPROGRAM, (DW_AT_specification, DW_AT_abstract_origin)
+        )
+        if referrers is None:
             return None
-        targets = [one for one in made if one not in found]
+        targets = [one for one in referrers if one not in found]
         found.update(dict.fromkeys(targets))
     return list(found)
 
 
 def _copies(info: DebugInfo, die: Die) -> Iterator[Die]:
     # Entries of its unit that come from it.
-    made = derived_from(die.unit, [die.position])
-    if made is not None:
-        return (Die(die.unit, start) for start in made)
+    derived = derived_from(die.unit, [die.position])
+    if derived is not None:
+        return (Die(die.unit, start) for start in derived)
     return (one for one in info.subprograms(die.unit) if info.is_instance_of(one, die))
 
 
 def _answering(info: DebugInfo, name: str) -> Iterator[tuple[Die, bool | None]]:
     # With whether an entry may have code: the index says so, and has the entries of all copies.
     plain = last_part(name)
-    known = _indexed(info, plain)
-    if known is None:
+    indexed = _indexed(info, plain)
+    if indexed is None:
         for die in info.find_named(plain, SUBPROGRAM):
             if answers_to(info, die, name):
                 yield die, None
         return
     from fetchc.debuginfo.dwarf.name_index_format import CODE
 
-    for offset, kind in known:
+    for offset, kind in indexed:
         die = info.die(offset)
         if answers_to(info, die, name):
             # A mere declaration is there where its symbol may have another name.
@@ -155,13 +157,13 @@ def _may_be_within(info: DebugInfo, name: str) -> bool:
 
 
 def _instances(
-    info: DebugInfo, abstract: Die, linked: Linked, known: dict[str, list[Die]]
+    info: DebugInfo, abstract: Die, linked: Linked, by_linkage: dict[str, list[Die]]
 ) -> Iterator[Die]:
     linkage = abstract.string(DW_AT_linkage_name) or abstract.string(DW_AT_MIPS_linkage_name) or ""
-    if linkage and linkage not in known:
-        known[linkage] = linked(linkage)
-        yield from known[linkage]
-    if known.get(linkage) or not (has_namespaces(abstract.unit) or abstract.has(DW_AT_inline)):
+    if linkage and linkage not in by_linkage:
+        by_linkage[linkage] = linked(linkage)
+        yield from by_linkage[linkage]
+    if by_linkage.get(linkage) or not (has_namespaces(abstract.unit) or abstract.has(DW_AT_inline)):
         return
     # Constructors: the declaration's linkage name (C4) is not a symbol, those of its copies are.
     for die in _copies(info, abstract):
@@ -206,9 +208,9 @@ def _calls(unit: Unit, functions: list[int]) -> Iterable[int]:
     forms = {one.form(DW_AT_abstract_origin) for one in declared} - {None}
     if forms <= LOCAL_REFERENCE_FORMS and not functions:
         return ()
-    made = derived_from(unit, functions)
-    if made is not None:
-        found = referring(unit, [*functions, *made], _CALLS, (DW_AT_abstract_origin,))
+    derived = derived_from(unit, functions)
+    if derived is not None:
+        found = referring(unit, [*functions, *derived], _CALLS, (DW_AT_abstract_origin,))
         if found is not None:
             return found
     return (

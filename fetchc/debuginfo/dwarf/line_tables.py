@@ -341,8 +341,8 @@ def _run(cursor: Cursor, header: Header, largest: int, from_zero: bool) -> Itera
     # The state machine of DWARF 5, section 6.2.2, without the registers that nobody asks for.
     # On plain bytes: a line that is in every unit runs all programs of a file. Rows from address 0
     # on are of code that the linker left out, where there can be none (``from_zero``).
-    known = min(header.opcode_base - 1, len(_OPERANDS))
-    if header.operand_counts[:known] != _OPERANDS[:known]:
+    standard = min(header.opcode_base - 1, len(_OPERANDS))
+    if header.operand_counts[:standard] != _OPERANDS[:standard]:
         raise cursor.error("line number opcodes with other operands than the standard's")
     if header.line_range == 0:
         raise cursor.error("a line table whose special opcodes cover no lines")

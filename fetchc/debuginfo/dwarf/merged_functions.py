@@ -159,12 +159,12 @@ def _value_sizes(info: DebugInfo, die: Die) -> list[int]:
 
 
 def _size(info: DebugInfo, typed: Die) -> int:
-    made = info.follow(typed, DW_AT_type)
+    target = info.follow(typed, DW_AT_type)
     for _ in range(16):  # typedefs and qualifiers
-        if made is None or made.has(DW_AT_byte_size):
+        if target is None or target.has(DW_AT_byte_size):
             break
-        made = info.follow(made, DW_AT_type)
-    return 0 if made is None else made.unsigned(DW_AT_byte_size) or 0
+        target = info.follow(target, DW_AT_type)
+    return 0 if target is None else target.unsigned(DW_AT_byte_size) or 0
 
 
 def _is_inlined(info: DebugInfo, die: Die) -> bool:

@@ -115,8 +115,8 @@ class NameIndex:
             return None
         found = self._asked_for(lambda table: table.functions(key))
         assert self._table is not None
-        known = self._table.function_coverage
-        return found if known == ALL_FUNCTIONS or (found and known != NO_FUNCTIONS) else None
+        coverage = self._table.function_coverage
+        return found if coverage == ALL_FUNCTIONS or (found and coverage != NO_FUNCTIONS) else None
 
     def with_code(self, name: str) -> list[DieOffset]:
         """Functions of that plain or linkage name which a compiler's index leads to: all or none.

@@ -180,9 +180,9 @@ class IndexTable:
 
     def __init__(self, source: Source) -> None:
         header = _HEADER.unpack(source.view(0, _HEADER.size))
-        names, rows, scopes, whole, function_names, functions, known = header
+        names, rows, scopes, whole, function_names, functions, coverage = header
         self.has_variables = bool(whole)
-        self.function_coverage: int = known
+        self.function_coverage: int = coverage
         self._names = Texts(source, _HEADER.size, names)
         self._firsts = Column(source, self._names.end, "I", names + 1)
         self._offsets = Column(source, self._firsts.end, "Q", rows)
@@ -250,14 +250,14 @@ def _too_long(path: str) -> DebugInfoError:
 
 def encoded(found: Scan, string: Callable[[int], bytes]) -> bytes:
     """The index of what a pass found; ``string`` gives that of an offset in .debug_str."""
-    known: dict[int, bytes] = {}
+    strings: dict[int, bytes] = {}
 
     def text(name: Name) -> bytes:
         if isinstance(name, bytes):
             return name
-        if name not in known:
-            known[name] = string(name)
-        return known[name]
+        if name not in strings:
+            strings[name] = string(name)
+        return strings[name]
 
     rows = sorted([(text(row[0]), *row[1:]) for row in found.rows])
     names: dict[bytes, int] = {}  # how many rows each has

@@ -287,8 +287,8 @@ def _unit(unit: Unit, found: Scan) -> None:
                     code, at_first = data[behind], behind + 1
                     if code > 127:
                         code, at_first = read_uleb(data, behind)
-                    known_first = firsts.get(code) or _first(unit, found, firsts, code, behind)
-                    name_of, kind, leaf = known_first
+                    read_first = firsts.get(code) or _first(unit, found, firsts, code, behind)
+                    name_of, kind, leaf = read_first
                     first = name_of(unit, data, behind, at_first)
                     if leaf is not None:
                         fixed = leaf.fixed
@@ -297,10 +297,10 @@ def _unit(unit: Unit, found: Scan) -> None:
                         if code > 127:
                             code, at_first = read_uleb(data, next_at)
                         if code:
-                            known_first = firsts.get(code) or _first(
+                            read_first = firsts.get(code) or _first(
                                 unit, found, firsts, code, next_at
                             )
-                            second = known_first[0](unit, data, next_at, at_first)
+                            second = read_first[0](unit, data, next_at, at_first)
                     if kind in PARAMETERS and not whole:
                         name = _with_arguments(unit, start) or name
                 key = (within, name, detail, tag, first, second, of_c)

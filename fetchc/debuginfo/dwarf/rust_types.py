@@ -66,30 +66,30 @@ _WIDEST = 8  # bytes of a discriminant that a fetch-arg can hold
 def structure(types: TypeTable, die: Die) -> Type:
     """A structure or an enum with fields, or its substitute."""
     part = next(types.children(die, DW_TAG_variant_part), None)
-    made = type_entries.structure(types, die)
-    if not isinstance(made, StructType):
-        return made
+    struct = type_entries.structure(types, die)
+    if not isinstance(struct, StructType):
+        return struct
     if part is not None:
-        return _enum(types, made, part)
-    members = {member.name: member for member in made.members}
+        return _enum(types, struct, part)
+    members = {member.name: member for member in struct.members}
     if tuple(members) == _WIDE:
-        return _wide(types, made, members["data_ptr"], members["length"])
-    if "::" in made.name:
-        return library_type(types, die, made) or made
-    return made
+        return _wide(types, struct, members["data_ptr"], members["length"])
+    if "::" in struct.name:
+        return library_type(types, die, struct) or struct
+    return struct
 
 
-def _wide(types: TypeTable, made: StructType, data: Member, length: Member) -> Type:
+def _wide(types: TypeTable, struct: StructType, data: Member, length: Member) -> Type:
     # Of a text or slice; what else is as wide (a pointer to counters and a text) stays two words.
-    pointed = _pointed(made.name)
+    pointed = _pointed(struct.name)
     words = (data, Member(length.name, length.type, length.offset, also=_LENGTH))
     pointer = types.type(data.type)
     if pointed == "str":
-        return StringType(made.name, made.size, words)
+        return StringType(struct.name, struct.size, words)
     if pointed.startswith("[") and isinstance(pointer, PointerType):
-        return SliceType(made.name, made.size, pointer.target, words)
+        return SliceType(struct.name, struct.size, pointer.target, words)
 
-    return unsized_text(types, made, pointed, words) or made
+    return unsized_text(types, struct, pointed, words) or struct
 
 
 def _pointed(name: str) -> str:
@@ -108,7 +108,7 @@ def _pointed(name: str) -> str:
     return ""
 
 
-def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
+def _enum(types: TypeTable, struct: StructType, part: Die) -> Type:
     # Variants lie over each other, so they are no members: they are found by their names.
     discriminant = types.info.follow(part, DW_AT_discr)
     size = None if discriminant is None else types.size(types.target_die(discriminant))
@@ -125,20 +125,20 @@ def _enum(types: TypeTable, made: StructType, part: Die) -> Type:
         value = _discriminant(child, size, signed)
         one = Member(member.string(DW_AT_name) or "", types.target(member), offset_of(member))
         variants.append(Variant(one, value))
-    known = [(one.member.name, one.value) for one in variants if one.value is not None]
+    enumerators = [(one.member.name, one.value) for one in variants if one.value is not None]
     shown: tuple[Member, ...] = ()
     if discriminant is not None and size is not None:
         tag = ByteSize(min(size, _WIDEST))
         lowest, behind = (-(1 << 8 * tag - 1), 1 << 8 * tag - 1) if signed else (0, 1 << 8 * tag)
         # A tag of 16 bytes has no other values than those of the variants.
-        if size > _WIDEST and (len(known) < len(variants) or not _little(types)):
-            return _with_variants(made, (), ())
-        if all(lowest <= value < behind for _, value in known):
+        if size > _WIDEST and (len(enumerators) < len(variants) or not _little(types)):
+            return _with_variants(struct, (), ())
+        if all(lowest <= value < behind for _, value in enumerators):
             others = [one.member.name for one in variants if one.value is None]
             otherwise = others[0] if len(others) == 1 else ""
-            enum = EnumType(made.name, tag, signed, tuple(known), False, otherwise)
+            enum = EnumType(struct.name, tag, signed, tuple(enumerators), False, otherwise)
             shown = (Member(DISCRIMINANT, types.intern(enum), offset_of(discriminant)),)
-    return _with_variants(made, shown, tuple(variants))
+    return _with_variants(struct, shown, tuple(variants))
 
 
 def _little(types: TypeTable) -> bool:
@@ -174,10 +174,10 @@ def _is_uninhabited(types: TypeTable, variant: Die) -> bool:
 
 
 def _with_variants(
-    made: StructType, members: tuple[Member, ...], variants: tuple[Variant, ...]
+    struct: StructType, members: tuple[Member, ...], variants: tuple[Variant, ...]
 ) -> StructType:
     return StructType(
-        made.name, "enum", made.size, members, made.alignment, made.by_reference,
+        struct.name, "enum", struct.size, members, struct.alignment, struct.by_reference,
         variants=variants,
     )  # fmt: skip
 
@@ -198,26 +198,26 @@ def offset_of(member: Die) -> ByteOffset:
 _CAPACITY = "capacity"
 
 
-def library_type(types: TypeTable, die: Die, made: StructType) -> Type | None:
-    """What ``made`` is to its users; None of other types, and of one that is made otherwise."""
-    plain = made.name.partition("<")[0]
+def library_type(types: TypeTable, die: Die, struct: StructType) -> Type | None:
+    """What ``struct`` is to its users; None of other types, and of one that is made otherwise."""
+    plain = struct.name.partition("<")[0]
     for raw in _entries("type"):
         if plain in raw["names"]:
-            found = _KINDS[raw["kind"]](types, die, made, raw)
+            found = _KINDS[raw["kind"]](types, die, struct, raw)
             if found is not None:
                 return found
     return None
 
 
 def unsized_text(
-    types: TypeTable, made: StructType, pointed: str, words: tuple[Member, Member]
+    types: TypeTable, struct: StructType, pointed: str, words: tuple[Member, Member]
 ) -> Type | None:
     """A reference to a text of another type than ``str``; None of other references."""
     for raw in _entries("unsized"):
         if pointed in raw["names"]:
             if raw["kind"] == "text":
-                return StringType(made.name, made.size, words)
-            return _terminated(types, made, words[0])
+                return StringType(struct.name, struct.size, words)
+            return _terminated(types, struct, words[0])
     return None
 
 
@@ -228,31 +228,31 @@ def _entries(key: str) -> Iterator[Raw]:
         yield from table.get(key, ())
 
 
-def _text(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _text(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     words = _words(types, die, raw)
-    return None if words is None else StringType(made.name, made.size, words)
+    return None if words is None else StringType(struct.name, struct.size, words)
 
 
-def _c_text(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _c_text(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     data = _found(types, die, raw["data"])
-    return None if data is None else _terminated(types, made, data)
+    return None if data is None else _terminated(types, struct, data)
 
 
-def _terminated(types: TypeTable, made: StructType, data: Member) -> Type:
+def _terminated(types: TypeTable, struct: StructType, data: Member) -> Type:
     # What has a NUL at its end is what a `char *` of C is.
     character = types.intern(CharType("char", ByteSize(1), True))
     pointer = PointerType("", ByteSize(types.word_bytes), character)
-    return _with_value(made, Member("ptr", types.intern(pointer), data.offset))
+    return _with_value(struct, Member("ptr", types.intern(pointer), data.offset))
 
 
-def _elements(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _elements(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     words, element = _words(types, die, raw), _argument(types, die, raw["element"])
     if words is None or element is None:
         return None
     if not types.size(types.die(element)):
         words = words[:2]  # of elements without a size there is room for any number
     return SliceType(
-        made.name, made.size, element, (_pointing(types, words[0], element), *words[1:])
+        struct.name, struct.size, element, (_pointing(types, words[0], element), *words[1:])
     )
 
 
@@ -262,7 +262,7 @@ def _pointing(types: TypeTable, data: Member, element: TypeId) -> Member:
     return Member(data.name, types.intern(pointer), data.offset)
 
 
-def _ring(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _ring(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     words, element = _words(types, die, raw), _argument(types, die, raw["element"])
     start = _found(types, die, raw["start"])
     if words is None or len(words) < 3 or element is None or start is None:
@@ -273,12 +273,12 @@ def _ring(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None
     first = Member(raw["start"][0], start.type, start.offset)
     window = Window(first, True, False, capacity)
     return SequenceType(
-        made.name, made.size, (first, length, data, capacity), length, data, value=True,
+        struct.name, struct.size, (first, length, data, capacity), length, data, value=True,
         window=window,
     )  # fmt: skip
 
 
-def _inner(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _inner(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     value = _found(types, die, raw["data"])
     if value is None:
         return None
@@ -286,27 +286,27 @@ def _inner(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | Non
     if raw.get("of_argument") and (name := _argument_name(types, die)) in raw["of_argument"]:
         type_id = types.intern(BoolType(name, ByteSize(1)))
     return _with_value(
-        made, Member(value.name, type_id, value.offset), owned=raw.get("dereferences", False)
+        struct, Member(value.name, type_id, value.offset), owned=raw.get("dereferences", False)
     )
 
 
-def _count(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _count(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     value = _found(types, die, raw["data"])
     if value is None:
         return None
-    return _with_value(made, Member(_LENGTH, value.type, value.offset), counts=True)
+    return _with_value(struct, Member(_LENGTH, value.type, value.offset), counts=True)
 
 
-def _with_notation(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _with_notation(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     if any(_found(types, die, [path]) is None for path in raw["data"]):
         return None
     return StructType(
-        made.name, made.kind, made.size, made.members, made.alignment, made.by_reference,
-        raw["notation"],
+        struct.name, struct.kind, struct.size, struct.members, struct.alignment,
+        struct.by_reference, raw["notation"],
     )  # fmt: skip
 
 
-def _reference_counted(types: TypeTable, die: Die, made: StructType, raw: Raw) -> Type | None:
+def _reference_counted(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
     # A pointer to counters and, behind them, the object; with a length where that has none.
     found = _found(types, die, raw["data"])
     pointer = None if found is None else types.type(found.type)
@@ -317,13 +317,13 @@ def _reference_counted(types: TypeTable, die: Die, made: StructType, raw: Raw) -
         if not isinstance(inner, StructType) or all(m.name != raw["value"] for m in inner.members):
             return None
         return _with_value(
-            made, Member("ptr", found.type, found.offset), shared=raw["value"], owned=True
+            struct, Member("ptr", found.type, found.offset), shared=raw["value"], owned=True
         )
-    return _counted_sequence(types, made, found, pointer, raw)
+    return _counted_sequence(types, struct, found, pointer, raw)
 
 
 def _counted_sequence(
-    types: TypeTable, made: StructType, found: Member, wide: Type | None, raw: Raw
+    types: TypeTable, struct: StructType, found: Member, wide: Type | None, raw: Raw
 ) -> Type | None:
     # Rc<str> and Rc<[T]>: the text or the elements begin behind the counters.
     if not isinstance(wide, StructType) or len(wide.members) != 2:
@@ -343,23 +343,23 @@ def _counted_sequence(
         Member(data.name, data.type, ByteOffset(found.offset + data.offset)),
         Member(_LENGTH, length.type, ByteOffset(found.offset + length.offset)),
     )
-    inside = made.name.partition("<")[2]
+    inside = struct.name.partition("<")[2]
     if inside.startswith(("str,", "str>")):
-        return StringType(made.name, made.size, words, lead)
+        return StringType(struct.name, struct.size, words, lead)
     if not inside.startswith("["):
         return None
     element = types.target(object_)
     return SliceType(
-        made.name, made.size, element, (_pointing(types, words[0], element), words[1]), lead
+        struct.name, struct.size, element, (_pointing(types, words[0], element), words[1]), lead
     )
 
 
 def _with_value(
-    made: StructType, value: Member, counts: bool = False, shared: str = "", owned: bool = False
+    struct: StructType, value: Member, counts: bool = False, shared: str = "", owned: bool = False
 ) -> StructType:
     return StructType(
-        made.name, made.kind, made.size, made.members, made.alignment, made.by_reference,
-        value=value, counts=counts, shared=shared, owned=owned,
+        struct.name, struct.kind, struct.size, struct.members, struct.alignment,
+        struct.by_reference, value=value, counts=counts, shared=shared, owned=owned,
     )  # fmt: skip
 
 

@@ -38,7 +38,7 @@ class SplitFiles:
         "_files",
         "_info",
         "_package",
-        "_package_known",
+        "_package_sought",
         "_signatures",
         "_skeletons",
         "_units",
@@ -48,7 +48,7 @@ class SplitFiles:
     def __init__(self, info: DebugInfo) -> None:
         self._info = info
         self._package: Package | None = None
-        self._package_known = False
+        self._package_sought = False
         self._files: dict[tuple[str, str], SectionSet] = {}
         self._units: dict[DieOffset, Unit] = {}  # by their skeletons
         self._skeletons: dict[DieOffset, Unit] = {}
@@ -58,11 +58,11 @@ class SplitFiles:
     @property
     def package(self) -> Package | None:
         """PROGRAM.dwp, None where there is none."""
-        if not self._package_known:
+        if not self._package_sought:
             elf = self._info.elf
             image = elf.finder.package(elf.debug_image)
             self._package = None if image is None else Package(self._info, image)
-            self._package_known = True
+            self._package_sought = True
         return self._package
 
     def unit(self, skeleton: Unit) -> Unit:

@@ -286,7 +286,7 @@ def _function(
         die.offset,
         language_key(origin.unit),
         origin.unit.compiler,
-        exported and (symbol is None or not _is_made_local(symbol)),
+        exported and (symbol is None or not _is_localized(symbol)),
         convention == CC_NOCALL,
         convention not in (None, CC_NOCALL) and convention not in STANDARD_CONVENTIONS,
     )
@@ -307,7 +307,7 @@ def inlined_function(info: DebugInfo, function: Function, call: Die) -> Function
     )
 
 
-def _is_made_local(symbol: Symbol) -> bool:
+def _is_localized(symbol: Symbol) -> bool:
     # What the source exports, and the whole program (link-time optimisation) does not: it is
     # changed like what is local to its file. What is hidden is local too, and keeps its visibility
     # where lld links; GNU ld does not tell the two apart.
@@ -337,15 +337,15 @@ def merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
     What only the concrete one lists (Go's results, at times) comes last.
     """
     own = list(listing(info, die))
-    known = {origin: entry for entry in own for origin in _origins(info, entry)}
+    by_origin = {origin: entry for entry in own for origin in _origins(info, entry)}
     for template in _templates(info, die):
         declared = list(listing(info, template))
         if declared:
-            known |= _merged_by_lto(info, own, declared, known)
+            by_origin |= _merged_by_lto(info, own, declared, by_origin)
             merged = [
-                known.get(entry.offset, entry)
+                by_origin.get(entry.offset, entry)
                 for entry in declared
-                if entry.offset in known or entry.string(DW_AT_name) not in ONLY_IN_COPIES
+                if entry.offset in by_origin or entry.string(DW_AT_name) not in ONLY_IN_COPIES
             ]
             there = {entry.offset for entry in merged}
             return merged + [entry for entry in own if entry.offset not in there]
@@ -353,7 +353,7 @@ def merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
 
 
 def _merged_by_lto(
-    info: DebugInfo, own: list[Die], declared: list[Die], known: dict[int, Die]
+    info: DebugInfo, own: list[Die], declared: list[Die], by_origin: dict[int, Die]
 ) -> dict[int, Die]:
     # GCC's link-time optimisation merges an inline function that several units have from one
     # header, and lets the variables of a call refer to another unit's than the call itself.
@@ -364,7 +364,7 @@ def _merged_by_lto(
         return {}
     same: dict[int, Die] = {}
     for entry in declared:
-        if entry.offset in known or not entry.has(DW_AT_name):
+        if entry.offset in by_origin or not entry.has(DW_AT_name):
             continue
         for candidate in strange:
             if _declared(info, candidate) == _declared(info, entry):

@@ -120,29 +120,29 @@ class _Speller:
         return "::".join([*scope_names(self._info, declared, self.instance), own])
 
     def _value(self, child: Die) -> str:
-        made = self._info.follow(child, c.DW_AT_type)
+        typed = self._info.follow(child, c.DW_AT_type)
         for _ in range(_DEEPEST):
-            if made is None or made.tag not in (c.DW_TAG_typedef, *_QUALIFIERS):
+            if typed is None or typed.tag not in (c.DW_TAG_typedef, *_QUALIFIERS):
                 break
-            made = self._info.follow(made, c.DW_AT_type)
+            typed = self._info.follow(typed, c.DW_AT_type)
         value = child.constant(c.DW_AT_const_value)
-        if made is None or value is None:
+        if typed is None or value is None:
             return _unknown(child)
-        if made.tag == c.DW_TAG_enumeration_type:
-            return self._enumerator(made, value)
-        name = made.string(c.DW_AT_name) or ""
+        if typed.tag == c.DW_TAG_enumeration_type:
+            return self._enumerator(typed, value)
+        name = typed.string(c.DW_AT_name) or ""
         if name == "bool":
             return "true" if value else "false"
         if name == "char" and 32 <= value < 127:
             return f"'{chr(value)}'"
         return f"{value}{_SUFFIXES.get(name, '')}"
 
-    def _enumerator(self, made: Die, value: int) -> str:
+    def _enumerator(self, enumeration: Die, value: int) -> str:
         self._deeper()
-        name = self._named(made)
+        name = self._named(enumeration)
         self._depth -= 1
-        scope = name if made.flag(c.DW_AT_enum_class) else name.rpartition("::")[0]
-        for one in self._info.children(made):
+        scope = name if enumeration.flag(c.DW_AT_enum_class) else name.rpartition("::")[0]
+        for one in self._info.children(enumeration):
             called = one.string(c.DW_AT_name)
             if called and one.constant(c.DW_AT_const_value) == value:
                 return f"{scope}::{called}" if scope else called

@@ -60,13 +60,13 @@ class _Question:
 
     def __init__(self, types: TypeTable) -> None:
         self._types = types
-        self._known: dict[int, bool | None] = {}
+        self._answers: dict[int, bool | None] = {}
 
     def of(self, die: Die, depth: int) -> bool | None:
-        if die.offset not in self._known:
-            self._known[die.offset] = None  # a class that holds itself is malformed
-            self._known[die.offset] = self._answer(die, depth)
-        return self._known[die.offset]
+        if die.offset not in self._answers:
+            self._answers[die.offset] = None  # a class that holds itself is malformed
+            self._answers[die.offset] = self._answer(die, depth)
+        return self._answers[die.offset]
 
     def _answer(self, die: Die, depth: int) -> bool | None:
         stated = die.unsigned(DW_AT_calling_convention)

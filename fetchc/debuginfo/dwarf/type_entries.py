@@ -137,7 +137,7 @@ class TypeTable:
     __slots__ = (
         "_compilers",
         "_ids",
-        "_made",
+        "_interned",
         "_reader_of",
         "_types",
         "go_names",
@@ -155,8 +155,8 @@ class TypeTable:
         """Go types by what was asked for and the package it was asked from."""
         self._compilers: frozenset[Compiler] | None = None
         self._types: dict[int, Type] = {}
-        self._made: list[Type] = [VoidType()]
-        self._ids: dict[Type, TypeId] = {self._made[0]: VOID}
+        self._interned: list[Type] = [VoidType()]
+        self._ids: dict[Type, TypeId] = {self._interned[0]: VOID}
 
     def cpp_compilers(self, unit: Unit) -> frozenset[Compiler]:
         """Which compilers may have made a unit of C++: type units and partial ones do not say."""
@@ -171,19 +171,19 @@ class TypeTable:
     def type(self, type_id: TypeId) -> Type:
         """The type itself; DebugInfoError FC0904 where its entry makes no sense."""
         if type_id < 0:
-            return self._made[-1 - type_id]
+            return self._interned[-1 - type_id]
         found = self._types.get(type_id)
         if found is None:
             found = self._types[type_id] = self._read(self.die(type_id))
         return found
 
-    def intern(self, made: Type) -> TypeId:
+    def intern(self, resolved: Type) -> TypeId:
         """The id of a type that no entry describes; equal types share one."""
-        known = self._ids.get(made)
-        if known is None:
-            self._made.append(made)
-            known = self._ids[made] = TypeId(-len(self._made))
-        return known
+        type_id = self._ids.get(resolved)
+        if type_id is None:
+            self._interned.append(resolved)
+            type_id = self._ids[resolved] = TypeId(-len(self._interned))
+        return type_id
 
     def die(self, type_id: TypeId) -> Die:
         """The entry that describes a type, its signature and origin followed."""
@@ -402,12 +402,14 @@ def has_static_member(types: TypeTable, die: Die, name: str) -> bool:
     if die.unit.top.tag == DW_TAG_type_unit:
         return True
     for child in types.info.children(die):
-        known: Iterable[Die] = ()
+        candidates: Iterable[Die] = ()
         if child.tag in (DW_TAG_member, DW_TAG_variable):
-            known = [child] if child.flag(DW_AT_external) or child.flag(DW_AT_declaration) else ()
+            candidates = (
+                [child] if child.flag(DW_AT_external) or child.flag(DW_AT_declaration) else ()
+            )
         elif child.tag == DW_TAG_enumeration_type and not child.flag(DW_AT_enum_class):
-            known = types.info.children(child)
-        if any(one.string(DW_AT_name) == name for one in known):
+            candidates = types.info.children(child)
+        if any(one.string(DW_AT_name) == name for one in candidates):
             return True
     return False
 

@@ -102,11 +102,11 @@ def definition(types: TypeTable, type_id: TypeId) -> TypeId:
     same = [other for other in candidates if qualified_name(types.info, other) == name]
     found = distinct(types, same)
     if len(found) > 1 and len(same) <= _MOST_COMPARED:
-        known_as = _typedefs(types, die)
-        found = distinct(types, [one for one in same if known_as & _typedefs(types, one)]) or found
+        typedefs = _typedefs(types, die)
+        found = distinct(types, [one for one in same if typedefs & _typedefs(types, one)]) or found
     if not by_index and found:
         # One within a function is another type, and the index has none of these.
-        found = tuple([known for known in found if not _within_function(types, known)])
+        found = tuple([each for each in found if not _within_function(types, each)])
     return found[0] if len(found) == 1 else type_id
 
 
@@ -222,13 +222,13 @@ def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId
     if home is None or is_go(home):
         function = None if origin is None else origin.string(DW_AT_name)
         package = go_name_lookup.package_of(function or "")
-        known = types.go_names.get((name, package))
-        if known is None:
-            known = _of_go(types, name, origin)
+        type_ids = types.go_names.get((name, package))
+        if type_ids is None:
+            type_ids = _of_go(types, name, origin)
             if len(types.go_names) < _MOST_KEPT:
-                types.go_names[name, package] = known
-        if known or home is not None:
-            return known
+                types.go_names[name, package] = type_ids
+        if type_ids or home is not None:
+            return type_ids
     return distinct(types, _preferred(_search_imported(types, " ".join(words), NAMED, home)))
 
 
@@ -303,9 +303,9 @@ def _search(types: TypeTable, name: str, tags: frozenset[int], home: Unit | None
         if own:
             return own
         for declared in named:
-            known = TypeId(declared.offset)
-            completed = definition(types, known)
-            if completed != known:
+            type_id = TypeId(declared.offset)
+            completed = definition(types, type_id)
+            if completed != type_id:
                 return [types.die(completed)]
     if home is not None and home.is_split:
         # Its own file alone, before all others are opened.

@@ -198,5 +198,5 @@ def array_length(
 
 def _is_word(info: DebugInfo, variable: Die) -> bool:
     typed = info.inherited(variable, DW_AT_type)
-    made = None if typed is None else info.follow(typed, DW_AT_type)
-    return made is not None and made.unsigned(DW_AT_byte_size) == variable.unit.address_size
+    target = None if typed is None else info.follow(typed, DW_AT_type)
+    return target is not None and target.unsigned(DW_AT_byte_size) == variable.unit.address_size

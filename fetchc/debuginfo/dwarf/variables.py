@@ -280,7 +280,7 @@ def variable_of(
     typed = info.inherited(die, DW_AT_type)
     target = None if typed is None else info.follow(typed, DW_AT_type)
     lined = info.inherited(die, DW_AT_decl_line)
-    made = info.inherited(die, DW_AT_artificial)
+    artificial = info.inherited(die, DW_AT_artificial)
     captured = info.inherited(die, DW_AT_go_closure_offset) if outermost else None
     return Variable(
         name,
@@ -288,7 +288,7 @@ def variable_of(
         kind,
         die.offset,
         0 if lined is None else lined.unsigned(DW_AT_decl_line) or 0,
-        (made is not None and made.flag(DW_AT_artificial)) or (go and name == ".dict"),
+        (artificial is not None and artificial.flag(DW_AT_artificial)) or (go and name == ".dict"),
         None if captured is None else captured.unsigned(DW_AT_go_closure_offset),
         called,
         outermost,

@@ -83,8 +83,8 @@ def _table(elf: Elf) -> _Table | None:
         data = elf.section(name)
         if data is not None:
             table = _Table(elf, name, data)
-            known = table.magic in (_GO_12, _GO_116, _GO_118, _GO_120)
-            return table if known else None
+            is_supported = table.magic in (_GO_12, _GO_116, _GO_118, _GO_120)
+            return table if is_supported else None
     return None
 
 

@@ -249,8 +249,8 @@ class Memory:
         # What words hold whose value is an address: of this file, or of a symbol of any.
         if self._relocated is None:
             self._relocated = {}
-            known = table(f"arch/{self._architecture}")["relocations"]
-            kind, named = known["relative"], known["symbol"]
+            relocations = table(f"arch/{self._architecture}")["relocations"]
+            kind, named = relocations["relative"], relocations["symbol"]
             bits = 32 if self.word_bytes == 8 else 8
             entry = record_layout(self.little, "QQq" if self.word_bytes == 8 else "IIi")
             symbols: dict[int, int] | None = None

@@ -54,8 +54,8 @@ class FunctionTable:
         self.window: Section = memory.elf.window(LABEL, address)
         head = self.window.cursor(0)
         magic = head.u32()
-        known = table("runtime/go/program")["functions"]
-        formats = {v: int(k.removeprefix("magic_")) for k, v in known.items()}
+        magics = table("runtime/go/program")["functions"]
+        formats = {v: int(k.removeprefix("magic_")) for k, v in magics.items()}
         if magic not in formats:
             raise head.error(f"{magic:#x} begins no table of functions of Go 1.15 to 1.27", 0)
         self.format = formats[magic]

@@ -72,22 +72,22 @@ _WAYS = {1: "<-chan ", 2: "chan<- ", 3: "chan "}
 class Shapes:
     """Program types by the address of their descriptor. ``made`` are those without one."""
 
-    __slots__ = ("_known", "_made_types", "descriptors", "intern", "word")
+    __slots__ = ("_interned", "_types", "descriptors", "intern", "word")
 
-    def __init__(self, known: Descriptors, made: TypeTable) -> None:
-        self.descriptors = known
-        self.word = known.memory.word_bytes
-        self._made_types = made
-        self.intern = made.intern
-        self._known: dict[int, Type] = {}
+    def __init__(self, descriptors: Descriptors, interned: TypeTable) -> None:
+        self.descriptors = descriptors
+        self.word = descriptors.memory.word_bytes
+        self._interned = interned
+        self.intern = interned.intern
+        self._types: dict[int, Type] = {}
 
     def type(self, type_id: TypeId) -> Type:
         """The type with that descriptor; DebugInfoError FC0904 where it makes no sense."""
         if type_id < FIRST:
-            return self._made_types.type(type_id)
-        found = self._known.get(type_id)
+            return self._interned.type(type_id)
+        found = self._types.get(type_id)
         if found is None:
-            found = self._known[type_id] = self._type_of(self.descriptors.at(type_id - FIRST))
+            found = self._types[type_id] = self._type_of(self.descriptors.at(type_id - FIRST))
         return found
 
     def name(self, one: Descriptor) -> str:
@@ -96,46 +96,46 @@ class Shapes:
 
     def _type_of(self, one: Descriptor) -> Type:
         name, size = self.name(one), ByteSize(one.size)
-        known = rtypes
-        if one.kind == known.BOOL:
+        kinds = rtypes
+        if one.kind == kinds.BOOL:
             return BoolType(name, size)
-        if known.INT <= one.kind <= known.UINTPTR:
-            return IntType(name, size, one.kind <= known.INT64, INTEGERS[one.kind])
-        if one.kind in (known.FLOAT32, known.FLOAT64):
+        if kinds.INT <= one.kind <= kinds.UINTPTR:
+            return IntType(name, size, one.kind <= kinds.INT64, INTEGERS[one.kind])
+        if one.kind in (kinds.FLOAT32, kinds.FLOAT64):
             return FloatType(name, size)
-        if one.kind in (known.COMPLEX64, known.COMPLEX128):
+        if one.kind in (kinds.COMPLEX64, kinds.COMPLEX128):
             return ComplexType(name, size)
-        if one.kind == known.ARRAY:
+        if one.kind == kinds.ARRAY:
             (element,) = one.parts
             each = self.descriptors.at(element).size
             if each * one.count != one.size:
                 raise self.descriptors.error("an array of another size than its elements'", element)
             return ArrayType(name if one.named else "", _id(element), one.count, size)
-        if one.kind == known.STRUCT:
+        if one.kind == kinds.STRUCT:
             return self._structure(name, one)
-        self._must_have(one, {known.STRING: 2, known.INTERFACE: 2, known.SLICE: 3}.get(one.kind, 1))
+        self._must_have(one, {kinds.STRING: 2, kinds.INTERFACE: 2, kinds.SLICE: 3}.get(one.kind, 1))
         return self._words(name, size, one)
 
     def _words(self, name: str, size: ByteSize, one: Descriptor) -> Type:
-        known = rtypes
-        if one.kind == known.STRING:
+        kinds = rtypes
+        if one.kind == kinds.STRING:
             return StringType(name, size, (self._pointer("str", "uint8"), self._count("len", 1)))
-        if one.kind == known.SLICE:
+        if one.kind == kinds.SLICE:
             return self.slice_of(name, _id(one.parts[0]))
-        if one.kind == known.INTERFACE:
+        if one.kind == kinds.INTERFACE:
             return self._interface(name, size, one)
-        if one.kind == known.MAP:
+        if one.kind == kinds.MAP:
             key, element = one.parts
             header = self.intern(StructType("", "struct", self._word(), (self._count("count", 0),)))
             return MapType(name, size, _id(key), _id(element), header)
-        if one.kind == known.CHANNEL:
+        if one.kind == kinds.CHANNEL:
             buffer = self._pointer("buf", "", 2 * self.word)
             inside = (self._count("qcount", 0), self._count("dataqsiz", 1), buffer)
             header = self.intern(StructType("", "struct", ByteSize(3 * self.word), inside))
             return ChannelType(name, size, _id(one.parts[0]), header)
-        if one.kind == known.FUNCTION:
+        if one.kind == kinds.FUNCTION:
             return PointerType(name, size, self.intern(FunctionType(name)))
-        if one.kind == known.POINTER:
+        if one.kind == kinds.POINTER:
             return PointerType(name, size, _id(one.parts[0]))
         return PointerType(name, size, self.intern(VoidType()))  # unsafe.Pointer
 
@@ -190,10 +190,10 @@ def _id(address: int) -> TypeId:
     return TypeId(FIRST + address)
 
 
-def linker_name(known: Descriptors, one: Descriptor, depth: int = 0) -> str:
+def linker_name(descriptors: Descriptors, one: Descriptor, depth: int = 0) -> str:
     """The name of a type with whole import paths, their escapes and all."""
     if depth > _DEEPEST:
-        raise known.error("types nested too deeply", one.address)
+        raise descriptors.error("types nested too deeply", one.address)
     if one.named and one.package == _OF_SHAPES:
         return one.name
     if one.named:
@@ -202,7 +202,7 @@ def linker_name(known: Descriptors, one: Descriptor, depth: int = 0) -> str:
         return escaped_path(one.package) + rest if one.package and rest else one.name
 
     def inner(index: int) -> str:
-        return linker_name(known, known.at(one.parts[index]), depth + 1)
+        return linker_name(descriptors, descriptors.at(one.parts[index]), depth + 1)
 
     if one.kind == rtypes.POINTER:
         return f"*{inner(0)}"
@@ -265,8 +265,8 @@ def named(shapes: Shapes, name: str, package: str) -> Iterator[TypeId]:
     for found in _unmodified(shapes, name, package):
         inner: TypeId | None = found
         for each in reversed(modifiers):
-            made = None if inner is None else _around(shapes, each, inner)
-            inner = None if made is None else shapes.intern(made)
+            wrapped = None if inner is None else _around(shapes, each, inner)
+            inner = None if wrapped is None else shapes.intern(wrapped)
         if inner is not None:
             yield inner
 
@@ -307,34 +307,40 @@ def _around(shapes: Shapes, modifier: str, inner: TypeId) -> Type | None:
     )
 
 
-def descriptor_of(shapes: Shapes, made: Type) -> Descriptor | None:
+def descriptor_of(shapes: Shapes, resolved: Type) -> Descriptor | None:
     """The descriptor of a pointer, slice or array that was made of a type with one, if any."""
-    inner = made.target if isinstance(made, PointerType) else getattr(made, "element", TypeId(-1))
+    inner = (
+        resolved.target
+        if isinstance(resolved, PointerType)
+        else getattr(resolved, "element", TypeId(-1))
+    )
     if inner < FIRST:
         return None
-    known = shapes.descriptors
+    descriptors = shapes.descriptors
     modifier = "*"
-    if isinstance(made, SliceType):
+    if isinstance(resolved, SliceType):
         modifier = "[]"
-    elif isinstance(made, ArrayType):
-        modifier = f"[{made.count}]"
-    found = _exactly(known, modifier + known.at(inner - FIRST).name)
+    elif isinstance(resolved, ArrayType):
+        modifier = f"[{resolved.count}]"
+    found = _exactly(descriptors, modifier + descriptors.at(inner - FIRST).name)
     return next((one for one in found if one.parts[:1] == (inner - FIRST,)), None)
 
 
-def label(known: Descriptors, one: Descriptor, described: Callable[[str], Collection[str]]) -> str:
+def label(
+    descriptors: Descriptors, one: Descriptor, described: Callable[[str], Collection[str]]
+) -> str:
     """The name of a type as ``%T`` prints it, or as the linker where that means several types.
 
     ``described`` gives the whole names of the types that the debug information has by a name.
     """
-    for each in _named_in(known, one):
-        others = _exactly(known, each.name)
+    for each in _named_in(descriptors, one):
+        others = _exactly(descriptors, each.name)
         if len(described(each.name)) > 1 or any(it.package != each.package for it in others):
-            return unescaped(linker_name(known, one))
+            return unescaped(linker_name(descriptors, one))
     return one.name
 
 
-def _named_in(known: Descriptors, one: Descriptor) -> Iterator[Descriptor]:
+def _named_in(descriptors: Descriptors, one: Descriptor) -> Iterator[Descriptor]:
     # The types of packages that the name of a type has in it, each once.
     seen: set[int] = set()
     waiting = [one.address]
@@ -342,51 +348,53 @@ def _named_in(known: Descriptors, one: Descriptor) -> Iterator[Descriptor]:
         address = waiting.pop()
         if address not in seen:
             seen.add(address)
-            found = known.at(address)
+            found = descriptors.at(address)
             if not found.named:
                 waiting += found.parts
             elif found.package:
                 yield found
 
 
-def _called(known: Descriptors, wanted: str, package: str) -> Iterator[Descriptor]:
+def _called(descriptors: Descriptors, wanted: str, package: str) -> Iterator[Descriptor]:
     plain = unescaped(wanted)
     head = plain.partition("[")[0]
     last = head.rfind(".")
     if last > head.rfind("/"):
         # Where the package's path ends cannot be seen; the type's own name has no dot.
         whole, short = [], []
-        for one in _ending(known, plain[last:]):
+        for one in _ending(descriptors, plain[last:]):
             if not one.named:
                 continue
-            full = unescaped(linker_name(known, one))
+            full = unescaped(linker_name(descriptors, one))
             if full == plain:
                 whole.append(one)
             elif one.name == plain or full.endswith("/" + plain):
                 short.append(one)
-        own = [one for one in short if _is_of(known, one, package)]
-        yield from own or whole or short or _exactly(known, plain)  # chan main.T, func(main.T)
+        own = [one for one in short if _is_of(descriptors, one, package)]
+        yield from (
+            own or whole or short or _exactly(descriptors, plain)
+        )  # chan main.T, func(main.T)
         return
     found = False
-    for one in _exactly(known, plain):
+    for one in _exactly(descriptors, plain):
         found = True
         yield one
     if package and not found:
         full = f"{unescaped(package)}.{plain}"
-        for one in _ending(known, f".{plain}"):
-            if unescaped(linker_name(known, one)) == full:
+        for one in _ending(descriptors, f".{plain}"):
+            if unescaped(linker_name(descriptors, one)) == full:
                 yield one
 
 
-def _is_of(known: Descriptors, one: Descriptor, package: str) -> bool:
-    full = unescaped(linker_name(known, one))
+def _is_of(descriptors: Descriptors, one: Descriptor, package: str) -> bool:
+    full = unescaped(linker_name(descriptors, one))
     return bool(package) and full == f"{unescaped(package)}.{full[full.rfind('.') + 1 :]}"
 
 
-def _ending(known: Descriptors, ending: str) -> Iterator[Descriptor]:
+def _ending(descriptors: Descriptors, ending: str) -> Iterator[Descriptor]:
     """Types with a name that ends so, behind the name of a package and nothing else."""
     needle = ending.encode("utf-8", "surrogateescape")
-    window, size = _names(known)
+    window, size = _names(descriptors)
     for at in window.find_all(needle):
         end = at + len(needle)
         if end > size:
@@ -395,35 +403,35 @@ def _ending(known: Descriptors, ending: str) -> Iterator[Descriptor]:
         start = len(before)
         while start and (before[start - 1 : start].isalnum() or before[start - 1] in _IN_NAMES):
             start -= 1
-            name = _beginning(known, before[:start], end - at + len(before) - start)
+            name = _beginning(descriptors, before[:start], end - at + len(before) - start)
             if name is not None:
-                yield from _described(known, at - len(before) + name)
+                yield from _described(descriptors, at - len(before) + name)
 
 
-def _exactly(known: Descriptors, text: str) -> Iterator[Descriptor]:
+def _exactly(descriptors: Descriptors, text: str) -> Iterator[Descriptor]:
     """Types of exactly that name, which may be stored with a star in front."""
     needle = text.encode("utf-8", "surrogateescape")
-    window, size = _names(known)
+    window, size = _names(descriptors)
     for spelled in (needle, b"*" + needle) if needle else ():
         for at in window.find_all(spelled):
             if at + len(spelled) > size:
                 break
             before = window.bytes_between(max(0, at - 4), at)
-            name = _beginning(known, before, len(spelled))
+            name = _beginning(descriptors, before, len(spelled))
             if name is not None:
-                described = _described(known, at - len(before) + name)
+                described = _described(descriptors, at - len(before) + name)
                 yield from (one for one in described if one.name == text)
 
 
-def _names(known: Descriptors) -> tuple[Section, int]:
+def _names(descriptors: Descriptors) -> tuple[Section, int]:
     # The part of the file that has descriptors and names.
-    window = known.memory.elf.window(LABEL, Address(known.start))
-    return window, min(known.end - known.start, window.size)
+    window = descriptors.memory.elf.window(LABEL, Address(descriptors.start))
+    return window, min(descriptors.end - descriptors.start, window.size)
 
 
-def _beginning(known: Descriptors, before: bytes, length: int) -> int | None:
+def _beginning(descriptors: Descriptors, before: bytes, length: int) -> int | None:
     """Offset in ``before`` of the name whose text, of ``length`` bytes, is right behind it."""
-    if known.short_lengths:
+    if descriptors.short_lengths:
         header = encode_number(length, 2, False)
     else:
         header = uleb_bytes(length)
@@ -431,18 +439,18 @@ def _beginning(known: Descriptors, before: bytes, length: int) -> int | None:
     return at if at >= 0 and before.endswith(header) and before[at] < _FLAGS else None
 
 
-def _described(known: Descriptors, name: int) -> Iterator[Descriptor]:
+def _described(descriptors: Descriptors, name: int) -> Iterator[Descriptor]:
     """The descriptors that refer to the name at that offset: behind four words and 8 bytes."""
-    memory = known.memory
-    window, size = _names(known)
+    memory = descriptors.memory
+    window, size = _names(descriptors)
     behind = 4 * memory.word_bytes + 8
     for at in window.find_all(memory.packed(name, 4)):
-        address = known.start + at - behind
+        address = descriptors.start + at - behind
         if at + 4 > size or address % memory.word_bytes:
             continue
         try:
-            one = known.at(address)
-            known.must_fit(one)
+            one = descriptors.at(address)
+            descriptors.must_fit(one)
         except DebugInfoError:
             continue  # the same four bytes, and no descriptor around them
         yield one
@@ -472,13 +480,16 @@ def interface_tables(elf: Elf, architecture: str) -> tuple[tuple[str, str], ...]
     None of a program whose tables are damaged, or of a version that is not known.
     """
     try:
-        known = descriptors_of(elf, architecture)
-        if known is None:
+        descriptors = descriptors_of(elf, architecture)
+        if descriptors is None:
             return ()
         return tuple(
             [
-                (linker_name(known, known.at(interface)), linker_name(known, known.at(holder)))
-                for interface, holder in known.interface_tables()
+                (
+                    linker_name(descriptors, descriptors.at(interface)),
+                    linker_name(descriptors, descriptors.at(holder)),
+                )
+                for interface, holder in descriptors.interface_tables()
             ]
         )
     except DebugInfoError:

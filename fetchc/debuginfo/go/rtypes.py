@@ -84,8 +84,16 @@ class Descriptors:
     """
 
     __slots__ = (
-        "_facts", "_known", "_left", "_minor", "_swiss", "end", "memory", "module",
-        "short_lengths", "start",
+        "_descriptors",
+        "_facts",
+        "_left",
+        "_minor",
+        "_swiss",
+        "end",
+        "memory",
+        "module",
+        "short_lengths",
+        "start",
     )  # fmt: skip
 
     def __init__(self, memory: Memory, module: Module, version: GoVersion) -> None:
@@ -95,7 +103,7 @@ class Descriptors:
         self._swiss = "noswissmap" not in version.text
         self._facts = table("runtime/go/program")["descriptors"]
         self.short_lengths = self._minor < self._facts["variable_name_lengths"]
-        self._known: dict[int, Descriptor] = {}
+        self._descriptors: dict[int, Descriptor] = {}
         self._left = 2 * (self.end - self.start)
 
     def error(self, what: str, address: int) -> DebugInfoError:
@@ -104,9 +112,9 @@ class Descriptors:
 
     def at(self, address: int) -> Descriptor:
         """The type at that address; DebugInfoError FC0904 where there is none."""
-        found = self._known.get(address)
+        found = self._descriptors.get(address)
         if found is None:
-            found = self._known[address] = self._read(address)
+            found = self._descriptors[address] = self._read(address)
         return found
 
     def must_fit(self, one: Descriptor) -> None:

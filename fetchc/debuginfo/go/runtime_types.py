@@ -54,7 +54,14 @@ class DescriptorTable:
     """Descriptors by type and by their distance from the table's beginning."""
 
     __slots__ = (
-        "_architecture", "_descriptors", "_elf", "_known", "_labels", "_size", "_start", "_types",
+        "_architecture",
+        "_by_offset",
+        "_descriptors",
+        "_elf",
+        "_labels",
+        "_size",
+        "_start",
+        "_types",
         "_version",
     )  # fmt: skip
 
@@ -72,7 +79,7 @@ class DescriptorTable:
         self._start = start
         self._size = end - start
         self._version = version
-        self._known: dict[int, RuntimeType | None] = {}
+        self._by_offset: dict[int, RuntimeType | None] = {}
         self._labels: dict[int, str | None] = {}
         self._descriptors: Descriptors | None = None
 
@@ -94,9 +101,9 @@ class DescriptorTable:
 
     def at(self, offset: int) -> RuntimeType | None:
         """The descriptor ``offset`` bytes into the table, None where there is none."""
-        if offset not in self._known:
-            self._known[offset] = self._read(offset)
-        return self._known[offset]
+        if offset not in self._by_offset:
+            self._by_offset[offset] = self._read(offset)
+        return self._by_offset[offset]
 
     def label(self, offset: int) -> str | None:
         """The name of the type there, with import paths where it would mean several."""

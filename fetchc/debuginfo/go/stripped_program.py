@@ -160,10 +160,10 @@ class StrippedGoProgram(DwarfProgram):
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that have one and can be reached."""
-        known = self._runtime_shapes
-        for one in known.descriptors.every():
+        shapes = self._runtime_shapes
+        for one in shapes.descriptors.every():
             if one.named:
-                yield known.name(one)
+                yield shapes.name(one)
 
     def global_variables(
         self, name: str, function: Function | None, loosely: bool = False
@@ -175,9 +175,9 @@ class StrippedGoProgram(DwarfProgram):
         word = self.intern(IntType("uintptr", ByteSize(self.word_bytes), False))
         offset = ByteOffset(found.types_word * self.word_bytes)
         size = ByteSize(offset + self.word_bytes)
-        made = StructType(_MODULE, "struct", size, (Member("types", word, offset),))
+        struct = StructType(_MODULE, "struct", size, (Member("types", word, offset),))
         place = DieOffset(FIRST + found.address)
-        return (Variable(name, self.intern(made), "global", place, 0),)
+        return (Variable(name, self.intern(struct), "global", place, 0),)
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """Where :meth:`global_variables` said: the variable's ``die`` has its address."""
@@ -212,11 +212,13 @@ class RuntimeFacts(DwarfGo):
     def packages_called(self, name: str) -> tuple[str, ...]:
         """Import paths of the packages whose types the run time knows by that beginning."""
         try:
-            known = self._stripped._runtime_shapes.descriptors
-            types = [one for one in known.every() if one.named and one.name.startswith(f"{name}.")]
+            descriptors = self._stripped._runtime_shapes.descriptors
+            types = [
+                one for one in descriptors.every() if one.named and one.name.startswith(f"{name}.")
+            ]
         except DebugInfoError:
             return ()  # damaged types: functions have their names all the same
-        return tuple(dict.fromkeys(package_of(linker_name(known, one)) for one in types))
+        return tuple(dict.fromkeys(package_of(linker_name(descriptors, one)) for one in types))
 
     def runtime_types(self) -> RuntimeTypes:
         """What Go's run time knows of the types."""
@@ -233,34 +235,34 @@ class _ByAddress:
 
     def of(self, type_id: TypeId) -> RuntimeType | None:
         """The descriptor of a type; None where the program has none of it."""
-        known = self._shapes.descriptors
+        descriptors = self._shapes.descriptors
         if type_id >= FIRST:
-            return self.at(type_id - FIRST - known.start)
+            return self.at(type_id - FIRST - descriptors.start)
         found = descriptor_of(self._shapes, self._shapes.type(type_id))
-        return None if found is None else self.at(found.address - known.start)
+        return None if found is None else self.at(found.address - descriptors.start)
 
     def at(self, offset: int) -> RuntimeType | None:
         """The descriptor ``offset`` bytes from the first one, None where there is none."""
-        known = self._shapes.descriptors
+        descriptors = self._shapes.descriptors
         try:
-            found = known.at(known.start + offset)
+            found = descriptors.at(descriptors.start + offset)
         except DebugInfoError:
             return None
         return RuntimeType(found.name, offset, found.direct)
 
     def label(self, offset: int) -> str | None:
         """The name of the type there, with import paths where it would mean several."""
-        known = self._shapes.descriptors
+        descriptors = self._shapes.descriptors
         try:
-            return label(known, known.at(known.start + offset), lambda name: ())
+            return label(descriptors, descriptors.at(descriptors.start + offset), lambda name: ())
         except DebugInfoError:
             return None
 
     def methods(self, offset: int) -> frozenset[str]:
         """Names of the methods of the type there, and of pointers to it."""
-        known = self._shapes.descriptors
+        descriptors = self._shapes.descriptors
         try:
-            return known.methods(known.start + offset)
+            return descriptors.methods(descriptors.start + offset)
         except DebugInfoError:
             return frozenset()
 

@@ -224,7 +224,7 @@ class _Redirects(HTTPRedirectHandler):
 
 def _opener() -> OpenerDirector:
     # Without the handlers of files, FTP and data that urlopen has.
-    made = OpenerDirector()
+    opener = OpenerDirector()
     for handler in (
         ProxyHandler(),
         UnknownHandler(),
@@ -234,8 +234,8 @@ def _opener() -> OpenerDirector:
         _Redirects(),
         HTTPErrorProcessor(),
     ):
-        made.add_handler(handler)
-    return made
+        opener.add_handler(handler)
+    return opener
 
 
 # ------------------------------------------------------------------------------
