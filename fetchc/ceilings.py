@@ -108,14 +108,14 @@ def kernel_image_size() -> int:
 
 class _Question:
     # What is being answered: what it may cost, and what the process had when it began.
-    __slots__ = ("before", "begun", "guarded", "held", "limit", "memory", "path", "seconds")
+    __slots__ = ("before", "begun", "guarded", "incremental", "limit", "memory", "path", "seconds")
 
-    def __init__(self, path: str, memory: int, seconds: float, held: bool) -> None:
+    def __init__(self, path: str, memory: int, seconds: float, incremental: bool) -> None:
         self.path = path
         self.guarded = False
         self.memory = memory
         self.seconds = seconds
-        self.held = held  # what earlier questions left in memory does not count
+        self.incremental = incremental  # what earlier questions left in memory does not count
         self.begun = _spent()
         self.before = -1  # not looked at yet
         self.limit: tuple[int, int] | None = None  # RLIMIT_DATA as it was
@@ -125,12 +125,12 @@ _asked: _Question | None = None  # of the process, as its timer is
 _IMPORTS = "<frozen importlib._bootstrap>"
 
 
-def watch(path: str, parts: int = 1, held: bool = False) -> None:
+def watch(path: str, parts: int = 1, incremental: bool = False) -> None:
     """From now on one question about ``path`` is answered, which may cost what :func:`limits` says.
 
     One that costs more ends in :class:`Exceeded`, or in MemoryError. For the main thread of a
-    process that belongs to fetchc, of which ``parts`` share the memory and the time; with ``held``
-    the memory counts that comes from now on. Raises TooMuch.
+    process that belongs to fetchc, of which ``parts`` share the memory and the time; with
+    ``incremental`` only the memory that is allocated from now on counts. Raises TooMuch.
     """
     # Not `signal`, whose enumerations take 1 ms.
     from _signal import ITIMER_PROF, SIGPROF, setitimer, signal  # type: ignore[import-not-found]
@@ -138,7 +138,7 @@ def watch(path: str, parts: int = 1, held: bool = False) -> None:
     global _asked
     unwatch()
     memory, seconds = limits()
-    _asked = _Question(path, memory // parts, seconds / parts, held)
+    _asked = _Question(path, memory // parts, seconds / parts, incremental)
     signal(SIGPROF, _look)
     setitimer(ITIMER_PROF, _TICK, _TICK)
 
@@ -216,7 +216,7 @@ def _look(number: int, frame: FrameType | None) -> None:
     held, unused = _held()
     if asked.limit is None:
         asked.limit = resource.getrlimit(resource.RLIMIT_DATA)
-        asked.before = held if asked.held else 0
+        asked.before = held if asked.incremental else 0
     grown, spent = held - asked.before, _spent() - asked.begun
     if grown > asked.memory or spent > asked.seconds:
         more = max(1.0, _mapped() / _FILE)

@@ -1,4 +1,4 @@
-"""What a call really passes: hidden parameters in, parameters that no caller passes out."""
+"""The parameters that a call passes: with the hidden ones, without those no caller passes."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ _CLOSURE = r"(?:\.func\d+|-range\d+|\.gowrap\d+|\.deferwrap\d+)(?:[.-]\w+)*$|-fm
 _LITERAL = "func"  # of closures, whose names are func1, func2, ...
 _LISTS_RECEIVERS = (1, 22)  # and later, also those without a name
 
-# type:.eq.T, type..hash.T: made for a type, not written.
-_MADE = ("type:.", "type..")
+# type:.eq.T, type..hash.T: the compiler generates them for a type.
+_GENERATED = ("type:.", "type..")
 
 # Constructors and destructors of classes with virtual bases, as gcc declares them: the
 # first is never passed, whether the second is depends on which copy this is.
@@ -69,7 +69,7 @@ class Passed(Record):
     """The types of a call, and which declared variable is which.
 
     ``positions`` has one entry a variable: its index in ``parameters`` or, for a result,
-    in ``results``; an Absent where the variable is not passed or its place not known.
+    in ``results``; an Absent where the variable is not passed or its place is unknown.
     """
 
     positions: tuple[int | Absent, ...]
@@ -127,12 +127,12 @@ def dictionary_position(function: Function) -> int | Absent | None:
 
     A generic body is compiled once a shape (``main.Sum[go.shape.int]``) and gets a
     dictionary of its type arguments: first, or since Go 1.20 behind a receiver. None for
-    other functions, for closures (theirs is captured) and for compiler-made ones.
+    other functions, for closures (theirs is captured) and for generated ones.
     Source: Go, src/cmd/compile/internal/noder/reader.go (shapedMethodExpr, dictParam);
     read live in 1.19, 1.26 and 1.27.
     """
     name = function.name
-    if "[go.shape." not in name or name.startswith(_MADE):
+    if "[go.shape." not in name or name.startswith(_GENERATED):
         return None
     import re  # generic functions are rare
 
@@ -204,7 +204,7 @@ class UnclassifiedError(Exception):
 
 
 def unclassified(error: UnclassifiedError) -> Absent:
-    """The place of what cannot be classified."""
+    """The Absent of a parameter that cannot be classified."""
     from fetchc.program.entities import Absent
 
     return Absent("no location", str(error))
@@ -222,7 +222,7 @@ def one_by_one(
 ) -> tuple[Place, ...]:
     """What ``place`` says of each position and parameter, up to one that cannot be classified.
 
-    The places of those behind it are not known. With ``stopped`` none is: all are that.
+    The places after that one are unknown. With ``stopped``, all places are ``stopped``.
     """
     found: list[Place] = []
     for position, parameter in enumerate(parameters):
@@ -247,7 +247,7 @@ def unaddressed() -> Absent:
 
 def malformed(program: Program, type_id: TypeId, what: str) -> DebugInfoError:
     """An error located at the type's entry."""
-    if type_id < 0:  # a made-up type stands nowhere
+    if type_id < 0:  # an interned type has no entry
         return DebugInfoError("FC0904", program.path, what)
     return DebugInfoError("FC0904", program.path, what, ".debug_info", type_id)
 
@@ -288,7 +288,7 @@ def size_of(program: Program, type_id: TypeId) -> int:
 
 
 def stated_size(found: Type) -> int | None:
-    """The size that a type states, if it is of a kind that states one."""
+    """The size in bytes that a type states; None for kinds that state none."""
     size: int | None = getattr(found, "size", None)
     return size
 

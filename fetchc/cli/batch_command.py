@@ -54,7 +54,7 @@ def answers(options: Options, output: Output) -> int:
             if alone:
                 if not within_memory():
                     opened.clear()
-                watch(path, held=True)
+                watch(path, incremental=True)
             answered = _answer(apart, line, options.kernel)
             output.document(json.dumps({"line": number} | answered))
             output.flush()

@@ -243,7 +243,7 @@ class Reader:
             while True:
                 _, question, arguments = channel.receive()
                 if bounded:
-                    watch(self._binary, held=True)
+                    watch(self._binary, incremental=True)
                 answer = self._bounded(questions[question], arguments)
                 _flush()
                 try:

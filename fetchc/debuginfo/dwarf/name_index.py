@@ -54,7 +54,7 @@ _FUNCTIONS = frozenset({DW_TAG_subprogram})
 
 
 class NameIndex:
-    """The index of a program whose debug information is in one file, made when it is worth it."""
+    """The index of a program whose debug information is in one file, built when that saves time."""
 
     __slots__ = (
         "_asked",
@@ -88,7 +88,7 @@ class NameIndex:
             if given is not None and name.isascii():  # other letters have cases of their own
                 found = given.named(key, tags)
                 return [each for each in found if not self._in_function(each)]
-            if not self._is_worth_it(key):
+            if not self._saves_time(key):
                 return None
         return self._asked_for(lambda table: table.named(key, tags))
 
@@ -99,7 +99,7 @@ class NameIndex:
         that are nowhere defined the index has the first of each scope.
         """
         key = _key(name)
-        if key is None or (self._cached_table() is None and not self._is_worth_it(key)):
+        if key is None or (self._cached_table() is None and not self._saves_time(key)):
             return None
         found = self._asked_for(lambda table: table.named(key, VARIABLES))
         return found if self._table is not None and self._table.has_variables else None
@@ -111,7 +111,7 @@ class NameIndex:
         functions may be: one outside goes before them.
         """
         key = _key(name)
-        if key is None or (self._cached_table() is None and not self._is_worth_it(key)):
+        if key is None or (self._cached_table() is None and not self._saves_time(key)):
             return None
         found = self._asked_for(lambda table: table.functions(key))
         assert self._table is not None
@@ -136,14 +136,14 @@ class NameIndex:
         except _Damaged:
             return question(self._build())
 
-    def _is_worth_it(self, name: bytes) -> bool:
+    def _saves_time(self, name: bytes) -> bool:
         if self._info.files.section.size < _BIG:
             return False
         # One question may ask for its name several times.
         self._asked.add(name)
-        return len(self._asked) > 1 or self._seen_before() or self._is_dear(name)
+        return len(self._asked) > 1 or self._seen_before() or self._is_frequent(name)
 
-    def _is_dear(self, name: bytes) -> bool:
+    def _is_frequent(self, name: bytes) -> bool:
         strings = self._info.elf.open_section(".debug_str")
         places = iter(()) if strings is None else strings.find_all(name + b"\0")
         return next(islice(places, _FEW_PLACES, None), None) is not None
@@ -254,12 +254,12 @@ class _CachedSource:
 # a process from its share (it cannot be started, is killed, meets an entry that cannot be read),
 # this one then reads the share itself, and meets what there is to meet.
 
-_SHARE = 16 << 20  # bytes of units that are worth a process: half a second
+_SHARE = 16 << 20  # bytes of units that justify a process: half a second
 _MOST = 8  # processes: what they found is put together by one
 _ROOM = 1 << 28  # bytes of memory that each may need; half of it is usual
 _NUMBER = Struct("=Q")
 _PIECE = 1 << 20  # bytes taken from a process at a time
-_TICK = 100  # milliseconds until progress is reported again
+_TICK = 100  # milliseconds between reports of progress
 
 
 def spread(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan:
@@ -298,7 +298,7 @@ def spread(info: DebugInfo, progress: Callable[[int, int], None] | None) -> Scan
 def _allowed() -> int:
     threads = sys.modules.get("threading")
     if threads is not None and threads.active_count() > 1:
-        return 1  # what another thread holds would stay held in a copy of this process
+        return 1  # a lock that another thread has would stay locked in a copy of this process
     return min(_MOST, len(os.sched_getaffinity(0)), _free_memory() // _ROOM)
 
 
@@ -357,7 +357,7 @@ class _Reader:
                 _NUMBER.pack_into(read, _NUMBER.size * number, done - self.units[0].offset)
 
             if watched():  # timers are not inherited
-                watch("", len(read) // _NUMBER.size, held=True)
+                watch("", len(read) // _NUMBER.size, incremental=True)
             found = Scan()
             read_units(self.units, found, tell)
             data = dumps(found.found())
@@ -368,7 +368,7 @@ class _Reader:
             os._exit(0)
 
     def found(self, tell: Callable[[], None]) -> Found | None:
-        """What the process found; None where something kept it from that.
+        """What the process found; None where it failed.
 
         ``tell`` is called again and again meanwhile.
         """

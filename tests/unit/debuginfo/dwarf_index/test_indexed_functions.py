@@ -67,7 +67,7 @@ def indexed(program: DwarfProgram, names: list[str]) -> dict[str, list[tuple[int
 @pytest.fixture
 def _eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_index, "_BIG", 0)
-    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index.NameIndex, "_is_frequent", lambda *_: True)
 
 
 @pytest.mark.usefixtures("_eager")
@@ -139,5 +139,5 @@ def test_functions_are_those_that_a_search_finds(
     asked = [*names, *sorted(whole), "none", "ns::none", "\ud800"]
     searched = answers(program, asked)
     monkeypatch.setattr(name_index, "_BIG", 0)
-    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index.NameIndex, "_is_frequent", lambda *_: True)
     assert answers(opened(file), asked) == searched

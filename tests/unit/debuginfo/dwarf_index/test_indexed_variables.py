@@ -52,7 +52,7 @@ def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small files are as big ones, and every name is worth an index."""
     monkeypatch.setattr(global_variables, "_INDEXED", 0)
     monkeypatch.setattr(name_index, "_BIG", 0)
-    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index.NameIndex, "_is_frequent", lambda *_: True)
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -70,7 +70,7 @@ def answers(path: str, names: tuple[str, ...]) -> dict[str, tuple[list[str], boo
 
 def eager(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(name_index, "_BIG", 0)
-    monkeypatch.setattr(name_index.NameIndex, "_is_dear", lambda *_: True)
+    monkeypatch.setattr(name_index.NameIndex, "_is_frequent", lambda *_: True)
 
 
 def test_within_functions_and_under_another_name(
