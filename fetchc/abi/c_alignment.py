@@ -1,4 +1,4 @@
-"""Sizes and alignments of C types, of which debug information says only a part."""
+"""Computes sizes and alignments of C types where the debug information does not state them."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Alignments:
         return size_of(self._program, type_id)
 
     def own(self, type_id: TypeId) -> int:
-        """Alignment of an object of the type, whatever a typedef says of it."""
+        """Alignment in bytes of an object of the type; typedefs do not change it."""
         type_id, found = bare(self._program, type_id)
         return self._of(type_id, found, 0)
 

@@ -1,9 +1,9 @@
-"""The argument stream of Go's tracebacks: what it says of a signature, and what it cannot.
+"""Reads the argument stream of Go's tracebacks and compares it with a function's signature.
 
 From 1.17 on the compiler writes, for each function, offset and size of each number of each
 parameter, named or not, with brackets around aggregates; at most ten numbers, at most five
 levels. A signature from the debug information, which up to 1.21 leaves out parameters without
-a name, is held against it.
+a name, is compared with it.
 
 Source: Go 1.21, src/cmd/compile/internal/ssagen/ssa.go (EmitArgInfo).
 """
@@ -65,7 +65,7 @@ __all__ = [
 
 _OPEN, _CLOSE, _MORE, _FAR = 0xFE, 0xFD, 0xFC, 0xFB
 # A shape is the size of a number or what an aggregate holds, in order; or one of these:
-_ANY = -1  # a number too far from the frame's start for the table to describe
+_ANY = -1  # a number too far from the frame's start for the stream
 _REST = -2  # what else an aggregate holds
 _DEEPEST = 5  # levels of aggregates in a stream
 _ENOUGH = 12  # components of a parameter: more than a stream tells
@@ -80,7 +80,7 @@ def parse(stream: bytes) -> tuple[tuple[Shape, ...], bool] | None:
 def parse_with_extents(stream: bytes) -> tuple[tuple[tuple[Shape, Extent], ...], bool] | None:
     """The same, each parameter with the offsets of its first number and of its last one's end.
 
-    None for these where it has no number, or none that the table describes.
+    The offsets are None where it has no number, or the stream lists none of them.
     """
     found: list[list[Shape]] = [[]]
     extents: list[Extent] = []
@@ -111,7 +111,7 @@ def parse_with_extents(stream: bytes) -> tuple[tuple[tuple[Shape, Extent], ...],
 
 
 def numbers(shape: Shape) -> list[int] | None:
-    """Bytes of each number of a shape; None where the table lacks one, or it has no bytes.
+    """The size in bytes of each number of a shape; None where one is missing or there is none.
 
     A part without bytes at a structure's end makes that longer.
     """
@@ -149,14 +149,14 @@ def equal(described: Shape, listed: Shape) -> bool:
 
 
 def least_bytes(shape: Shape) -> int:
-    """Bytes that a value of the shape takes at least: its numbers, without what is between."""
+    """The least size in bytes of a value of the shape: its numbers without padding."""
     if isinstance(shape, tuple):
         return sum(map(least_bytes, shape))
     return max(shape, 0)
 
 
 def agree(described: Shape, listed: Shape) -> bool:
-    """Whether the shape that the table describes can be that of the type."""
+    """Whether the shape in the stream can be the type's."""
     if listed == _REST or described == _REST:
         return True
     if isinstance(described, tuple) and isinstance(listed, tuple):
@@ -329,7 +329,7 @@ def _described(program: Program, function: Function) -> tuple[tuple[Shape, ...],
 def described_at_its_position(
     program: Program, convention: Convention, function: Function, position: int
 ) -> bool | None:
-    """Whether Go's run-time tables prove that no parameter is missing up to that one.
+    """Whether Go's run-time tables prove that no parameter up to ``position`` is missing.
 
     ``position`` is an index of ``program.parameters(function)``. The tables of Go 1.17 on list
     the parameters without a name too, which the debug information leaves out up to 1.21. None
@@ -356,8 +356,8 @@ def described_one_by_one(
 ) -> bool:
     """Whether Go's run-time tables list the parameters one by one up to that position.
 
-    Of a call that they do not tell of in full, but whose parameters are known to take no more
-    than ``hidden`` bytes beyond those listed: none that the table describes may be so small.
+    For a call that the tables do not describe in full, but whose unlisted parameters take at most
+    ``hidden`` bytes: every described parameter must be larger than that.
     """
     described = _described(program, function)
     call = passed(program, convention, function, program.parameters(function))
@@ -387,7 +387,7 @@ def describes_every_parameter(program: Program, convention: Convention, function
 # The signatures that a Go function can have whose debug information leaves parameters out.
 #
 # Up to 1.21 those without a name are not listed. The run-time's table of arguments has the sizes
-# of all, in order, up to ten numbers, and where each is kept; the table of functions has the
+# of all, in order, up to ten numbers, and where each is stored; the table of functions has the
 # bytes of a call. What is listed is put to the shapes in each way that agrees with both. What is
 # not listed is a whole number or a float by its size alone, an aggregate is in registers or on
 # the stack.
@@ -655,7 +655,7 @@ def _with(
 
 
 def _room(taken: _Taken, start: int) -> int | None:
-    # Where the room for spilling begins, if one in registers is kept at ``start``; None if not so.
+    # Where the room for spilling begins, if one in registers is spilled at ``start``; else None.
     if taken.room is None:
         return start if start >= taken.stack else None
     return taken.room if start >= taken.room + taken.spilled else None

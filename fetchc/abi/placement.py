@@ -136,7 +136,7 @@ def result_place(program: Program, convention: Convention, result: TypeId) -> Pl
 # ------------------------------------------------------------------------------
 # Which convention a function follows: by its language, its compiler and its symbol.
 
-# Constants of the tables, made when first asked for: each takes longer than a whole expression.
+# Constants of the tables, built at the first use: each takes longer than a whole expression.
 _BUILT: dict[str, Convention] = {}
 
 
@@ -184,7 +184,7 @@ def _applies(conditions: Mapping[str, Any], program: Program, function: Function
     if option is not None and option not in compiler.options:
         return False
     limit = conditions.get("before_version")
-    # A clang without a number is not known to be old: it follows the psABI.
+    # A clang without a version counts as a new one: it follows the psABI.
     if limit is not None and (compiler.version is None or compiler.version[0] >= limit):
         return False
     suffix = conditions.get("not_symbol_suffix")

@@ -1,4 +1,4 @@
-"""System V AMD64: a value is cut into eightbytes, and each goes where its class says.
+"""System V AMD64: divides a value into eightbytes, and passes each where its class says.
 
 Source: System V ABI, AMD64 supplement, 3.2.3 Parameter Passing. Where gcc and clang
 agree with each other and not with the text, they are followed; the conformance test
@@ -83,7 +83,7 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # Classes of eightbytes: the System V AMD64 classification of a type.
 #
-# Numbers, pointers and vectors here; :mod:`fetchc.abi.sysv_amd64` has what is made of them.
+# Numbers, pointers and vectors first, then what contains them.
 
 # The classes of the psABI, and one for what C++ passes by a pointer that it does not show.
 NO_CLASS = ""
@@ -140,7 +140,7 @@ class Classifier:
         return isinstance(found, IntType) and found.size == 2 * _EIGHTBYTE
 
     def scalar(self, found: Type) -> tuple[str, ...]:
-        """Classes of what is neither structure nor array."""
+        """The classes of a scalar type."""
         match found:
             case IntType(name=name, size=size):
                 if size == 2 * _EIGHTBYTE and name in self.rules.wide_integer_names:

@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 __all__ = ["REFERENCE", "WORDS", "Leaf", "Passing", "Shapes", "parameter_places", "result_place"]
 
 # ------------------------------------------------------------------------------
-# What a C value is made of, for conventions that ask for its numbers: which are where.
+# The numbers that a C value consists of and their offsets, for conventions that ask for them.
 #
 # A structure of numbers of one floating-point type, or of two numbers, can go to registers that
-# others do not go to. Whether one does is asked of the members alone. What is known of a type is
-# kept, so that one that holds another a thousand times costs no more than both.
+# others do not go to. Its members alone decide whether it does. The answer for a type is
+# cached, so that a type that contains another a thousand times costs no more than both.
 
 _MOST_LEAVES = 16  # more than any convention takes apart
 
@@ -215,7 +215,7 @@ class Passing:
         """How a value is passed, its size, and what gives its alignment in bytes.
 
         REFERENCE, WORDS, or the numbers that go to floating-point registers where these
-        suffice. The alignment is not always known, and not always asked for. Both raise
+        suffice. The alignment is not always available, and not always needed. Both raise
         UnclassifiedError or DebugInfoError.
         """
         type_id, found = bare(self._program, type_id)

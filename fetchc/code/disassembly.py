@@ -1,4 +1,4 @@
-"""Instruction boundaries and ways out of a function, by a disassembler.
+"""Finds instruction boundaries and the exits of a function, with a disassembler.
 
 What ``--at FUNCTION+N`` is checked with, and where ``--return`` of a Go function probes.
 
@@ -43,14 +43,14 @@ __all__ = [
 # A function's instructions one behind the other, constants among them left out.
 #
 # 32-bit Arm loads what fits into no instruction from behind the code, within the function. A load
-# reaches ahead only, so each constant is known when the sweep gets there, and none is taken for
+# reaches ahead only, so each constant is found before the sweep gets there, and none is taken for
 # an instruction. Other machines keep constants in sections of their own.
 
 
 def swept(disassembler: Cs, code: bytes, base: Address, architecture: str) -> Iterator[CsInsn]:
     """The instructions of the function ``code`` at ``base``.
 
-    Raises CompileError FC0206 where bytes are neither an instruction nor a known constant.
+    Raises CompileError FC0206 where bytes are neither an instruction nor a constant of a load.
     """
     raw = table(f"arch/{architecture}").get("constants")
     undefined = [] if raw is None else [parse_instruction(text) for text in raw["undefined"]]
@@ -182,7 +182,7 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     """How control leaves the function ``code`` at ``base``, by every instruction in it.
 
     Go keeps jump tables in sections of their own, so that nothing but constants, where the machine
-    has them there, stands among instructions. Raises CompileError as :func:`is_instruction_start`
+    has them there, is among instructions. Raises CompileError as :func:`is_instruction_start`
     does.
     """
     disassembler = _disassembler(architecture)
@@ -301,8 +301,10 @@ def _disassembler(architecture: str) -> Cs:
 # registers than the convention lets it (gcc's -fipa-ra), so the callee's code is asked whether it
 # writes them.
 
-_SAME = frozenset({"xor", "sub", "sbb", "pxor", "xchg"})  # of a register with itself: not its worth
-_CONSTANT = {"or": -1, "and": 0}  # whatever the register held
+_SAME = frozenset(
+    {"xor", "sub", "sbb", "pxor", "xchg"}
+)  # of a register with itself: its value does not matter
+_CONSTANT = {"or": -1, "and": 0}  # whatever the register contains
 
 
 def taken(code: bytes, address: Address, architecture: str) -> frozenset[str]:
@@ -349,9 +351,9 @@ def written(code: bytes, address: Address, architecture: str) -> frozenset[str]:
 def first_writes(
     code: bytes, address: Address, architecture: str
 ) -> Iterator[tuple[Address, set[str]]]:
-    """Of each instruction of ``code`` up to the next call or jump: what is behind it, its writes.
+    """For each instruction up to the next call or jump: the address after it, and its writes.
 
-    These are registers, by the kernel's names. Raises CompileError as :func:`taken` does.
+    Writes are registers, by the kernel's names. Raises CompileError as :func:`taken` does.
     """
     for instruction in _straight(code, address, architecture):
         names = _names(instruction, instruction.regs_access()[1], architecture)

@@ -57,9 +57,9 @@ def fills(
 ) -> tuple[Fill, ...]:
     """What the code at ``base`` puts into registers and stack slots, in its order.
 
-    ``register`` leads to the closure's object there. Nothing for a machine whose instructions are
-    not known; what is behind bytes that cannot be decoded is left out. Raises CompileError FC0905
-    where there is no disassembler.
+    ``register`` has the closure object's address there. Nothing for a machine whose instructions
+    are not in the tables; what follows bytes that cannot be decoded is left out. Raises
+    CompileError FC0905 where there is no disassembler.
     """
     rules = table("runtime/go/copying").get(architecture.name)
     return () if rules is None else tuple(_Way(architecture, register, rules).follow(code, base))

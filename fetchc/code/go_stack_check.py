@@ -16,9 +16,9 @@ __all__ = ["after_stack_check", "behind_bare_call", "growth_start"]
 def after_stack_check(code: bytes, check: StackCheck) -> int:
     """Offset of the instruction behind the stack check at the start of ``code``, else 0.
 
-    Only whole, known instructions are stepped over, and none of them writes the stack
-    pointer or a register that holds an argument (the data says which, and the tests hold
-    it to a disassembler). 40 bytes of code are enough.
+    Only whole instructions of the tables are stepped over, and none of them writes the stack
+    pointer or a register that contains an argument (the data says which, and the tests compare
+    it with a disassembler). 40 bytes of code are enough.
     """
     position, size = _last(code, check)
     if size and check.target:
@@ -43,7 +43,7 @@ def growth_start(code: bytes, check: StackCheck) -> int:
 def behind_bare_call(code: bytes, growth: Growth) -> int:
     """Bytes of ``code``, which lets the stack grow, up to behind its call where that comes first.
 
-    Then no register is kept, as the function uses no argument in one; 0 where all of them are.
+    Then no register is saved, as no argument is in one. 0 where all of them are saved.
     32 bytes are enough.
     """
     position = 0

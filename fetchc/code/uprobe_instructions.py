@@ -1,4 +1,4 @@
-"""Instructions that the kernel's uprobes do not take, or do not run as they are.
+"""Instructions where uprobes set no probe, or one that changes what the program does.
 
 A definition is taken whatever is at its offset. The kernel looks at the instruction when a process
 maps it, and where it will not step it nothing is set, and nothing is said. The tables are in
@@ -22,7 +22,7 @@ _OPERAND_SIZE = 0x66
 
 
 class Unprobeable(Record):
-    """Why a probe cannot be at an instruction: ``what`` it has, and what comes of a probe.
+    """Why an instruction takes no probe: ``what`` it has, and what a probe there does.
 
     ``harmful``: the probe is set, and the program does something else then.
     """

@@ -13,7 +13,7 @@ BASE_WORDS = frozenset({"char", "short", "int", "long", "float", "double", "sign
 class Base(Record):
     """A fundamental type of C: what compilers call it, and its size in bytes on Linux.
 
-    ``size`` 0 stands for the machine's word; ``signed`` is None for floating point. Both
+    ``size`` 0 means the machine's word; ``signed`` is None for floating point. Both
     are None where they depend on the machine or its flags (``char``, ``long double``).
     """
 

@@ -331,14 +331,14 @@ def _aligned(size: int) -> int:
 # when the run ends, and mapped by the next one. Writing takes a fifth of the time of inflating,
 # which is lost if there is no other request: the first run leaves an empty file, the second writes.
 
-LEAST = 1 << 17  # bytes inflated in about 0.5 ms: less is not worth a file
+LEAST = 1 << 17  # bytes inflated in about 0.5 ms: a file for less saves no time
 
 
 class CachedSection:
     """An inflater that first looks for the cached bytes of its section.
 
-    ``create`` makes the one that inflates, where that is needed; ``key`` says which bytes of which
-    file the section is made of, in words that no other has.
+    ``create`` returns the one that inflates, and is called where that is needed. ``key``
+    identifies the bytes of the file that the section consists of.
     """
 
     __slots__ = ("_cached", "_create", "_folder", "_inflater", "_key")
@@ -362,12 +362,12 @@ class CachedSection:
         return self._inflate().upto(size) if found is None else found
 
     def view(self, start: int, end: int) -> memoryview:
-        """The bytes from ``start`` to ``end``; what is in front of them is not looked at."""
+        """The bytes from ``start`` to ``end``; the caller reads none before them."""
         found = self._lookup().view(start, end)
         return self._inflate().view(start, end) if found is None else found
 
     def reaching(self, start: int, end: int) -> memoryview:
-        """At least the first ``end`` bytes; what is in front of ``start`` is not looked at."""
+        """At least the first ``end`` bytes; the caller reads none before ``start``."""
         found = self._lookup().reaching(start, end)
         return self._inflate().upto(end) if found is None else found
 

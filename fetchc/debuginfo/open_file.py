@@ -1,4 +1,4 @@
-"""Which reader a file is for."""
+"""Opens a file with the reader for its format."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LINKS = 40  # that one name may go through. Source: MAXSYMLINKS of Linux
-_DEPTH = 256  # folders within each other; each is held open meanwhile
+_DEPTH = 256  # folders within each other; each stays open meanwhile
 _LOOK = os.O_PATH | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -235,7 +235,7 @@ def own_folder(path: str, user: int | None = None) -> bool:
 
 
 def check_owner(path: str, user: int | None = None) -> str:
-    """Why what is at ``path``, or will be made there, is not safe to use for ``user``.
+    """Why what is at ``path``, or will be created there, is not safe to use for ``user``.
 
     Empty where it is: each folder and link on the way, as far as there is one, is the user's or
     root's, and nobody else can rename in it: others cannot write to it, or it is sticky.

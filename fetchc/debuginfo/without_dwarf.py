@@ -1,4 +1,4 @@
-"""What a Program answers that has no DWARF: no places, no lines, nothing inlined, no Go."""
+"""The answers of a Program without DWARF: no places, no lines, nothing inlined, no Go."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class NoEvidence:
         return Callers(Absent("computed", reason), (), reason)
 
     def uses(self, function: Function) -> Uses:
-        """Nothing is known of its uses."""
+        """No uses: only DWARF describes them."""
         return Uses((), False, False)
 
     def may_be_copied(self, variable: Variable, address: Address) -> bool:

@@ -1,4 +1,4 @@
-"""What a fetch gives on some memory: the kernel's fetch program, run here.
+"""Evaluates a fetch on given memory as the kernel's fetch program does.
 
 It follows ``process_fetch_insn`` (kernel/trace/trace_probe_tmpl.h) and the readers of
 kernel/trace/trace_uprobe.c, faults and truncation included. Memory can be a live process,

@@ -3,7 +3,7 @@
 The nodes mirror the stages of the kernel's fetch program (load, dereferences, store,
 modify, loop: kernel/trace/trace_probe.h, ``enum fetch_op``), so that a verifier can
 apply a kernel's limits exactly. ``Absolute`` and ``Image`` are addresses: the kernel
-has no way to give an address itself, so each stands below a ``Deref`` (``@ADDR`` *is*
+has no way to give an address itself, so each is below a ``Deref`` (``@ADDR`` *is*
 a load).
 """
 
@@ -238,7 +238,7 @@ class Decode(Record):
 # ------------------------------------------------------------------------------
 # The text of a fetch, in the notation of the kernel: a fetch-arg without its name.
 #
-# It stands beside the nodes, not in ``emit``, because the kernel's limits count its bytes:
+# It is beside the nodes, not in ``emit``, because the kernel's limits count its bytes:
 # ``verify`` needs it. The output formats, which are many, are ``emit``'s.
 
 _COMM = Fetch(Comm(), Text())
@@ -258,7 +258,7 @@ def body(fetch: Fetch) -> str:
 
 
 def type_text(store: Store) -> str:
-    """The type after the colon; of a word, the type that the kernel assumes."""
+    """What follows the colon: the type; for an alias, the type that the kernel takes it for."""
     return _suffix(store)[1:] or "x64"
 
 

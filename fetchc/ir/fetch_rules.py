@@ -1,4 +1,4 @@
-"""A fetch against the rules of one kernel: what it would refuse, or silently mangle.
+"""Checks a fetch against one kernel's rules: what it would refuse, or silently change.
 
 The kernel compiles a fetch-arg into at most sixteen instructions, checks little, and
 reads numbers more freely than it stores them. Here the same rules are applied to the
@@ -72,7 +72,7 @@ PROBES = {
     "eprobe": "an event probe",
 }
 _OF_PROGRAMS = ("uprobe", "uretprobe")
-_AT_RETURN = ("kretprobe", "fexit")  # of the kernel: arguments are kept since the entry
+_AT_RETURN = ("kretprobe", "fexit")  # of the kernel: arguments are saved at the entry
 
 
 def of_program(kind: str) -> bool:
@@ -83,9 +83,9 @@ def of_program(kind: str) -> bool:
 def illegal(
     fetch: Fetch, chain: list[Value], kernel: Kernel, kind: str, tolerant: bool
 ) -> list[Finding]:
-    """What ``kernel`` does not take of the fetch whose ``chain`` this is, in a probe of ``kind``.
+    """The steps of ``fetch``, whose values are ``chain``, that a probe of ``kind`` cannot have.
 
-    ``tolerant`` allows what it takes without there being a use for it.
+    ``kernel`` has the rules; ``tolerant`` allows what it accepts although nothing needs it.
     """
     problems: list[Finding] = []
     bases: dict[str, Value] = {}  # in order, each once
@@ -232,7 +232,7 @@ def verify(
     """Problems of ``fetch`` in a probe of ``kind`` (``uprobe``, ``uretprobe``); none is ().
 
     ``registers`` are the names the kernel knows on the machine at hand; None leaves them
-    to the caller. One diagnostic stands for each cause; none carries a place in the
+    to the caller. Each cause gives one diagnostic; none carries a place in the
     argument's text, which a fetch knows nothing of.
     """
     return tuple([problem for problem, _ in findings(fetch, kernel, kind, registers)])

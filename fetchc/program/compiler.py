@@ -1,4 +1,4 @@
-"""Who compiled a unit, by DW_AT_producer, and what that compiler is known to do.
+"""The compiler of a unit, parsed from DW_AT_producer, and its quirks.
 
 The string is parsed once (:func:`compiler_of`). Code asks for a quirk by its name; each one has the
 source of the fact beside it.
@@ -32,17 +32,17 @@ class Compiler(Record):
 
     @property
     def is_gcc(self) -> bool:
-        """Whether gcc, or a front end of it other than the assembler, made the unit."""
+        """Whether gcc, or a front end of it other than the assembler, compiled the unit."""
         return self.name == "gcc"
 
     @property
     def is_gxx(self) -> bool:
-        """Whether g++ made the unit."""
+        """Whether g++ compiled the unit."""
         return self.name == "gcc" and self.front_end.startswith("C++")
 
     @property
     def is_llvm(self) -> bool:
-        """Whether LLVM made the code: clang, and rustc (``clang LLVM (rustc version 1.63.0)``)."""
+        """Whether LLVM compiled it: clang, and rustc (``clang LLVM (rustc version 1.63.0)``)."""
         return self.name in ("clang", "rustc")
 
     @property
@@ -74,12 +74,12 @@ class Compiler(Record):
 
     @property
     def is_lto_output(self) -> bool:
-        """Whether gcc's link-time optimization made the unit: its language is GIMPLE."""
+        """Whether gcc's link-time optimization wrote the unit: its language is GIMPLE."""
         return self.name == "gcc" and self.front_end == "GIMPLE"
 
     @property
     def is_whole_program(self) -> bool:
-        """Whether gcc made what the source exports local (``-flto``, ``-fwhole-program``)."""
+        """Whether gcc makes local what the source exports (``-flto``, ``-fwhole-program``)."""
         return self.is_lto_input or "-fwhole-program" in self.options
 
     @property
@@ -144,8 +144,8 @@ class Compiler(Record):
 
     @property
     def copies_parameters_to_resume(self) -> bool:
-        """Of a coroutine's resume function clang lists the parameters of the whole coroutine; it is
-        passed the frame.
+        """For a coroutine's resume function clang lists the parameters of the whole coroutine; the
+        function takes the frame alone.
         """
         return self.is_llvm
 
@@ -158,7 +158,7 @@ class Compiler(Record):
 
     @property
     def instance_names_are_whole(self) -> bool:
-        """Of a template's instance g++ writes the arguments into DW_AT_name."""
+        """Whether DW_AT_name of a template's instance contains its arguments: g++ writes them."""
         return self.name == "gcc"
 
 
@@ -166,7 +166,7 @@ _cached: dict[str, Compiler] = {}
 
 
 def compiler_of(producer: str) -> Compiler:
-    """The parts of ``producer``; an empty one is of no known compiler."""
+    """The parts of ``producer``; an empty one names no compiler."""
     found = _cached.get(producer)
     if found is None:
         if len(_cached) >= _MOST_CACHED:
@@ -225,7 +225,7 @@ def _of_go(producer: str, name: str, words: list[str]) -> Compiler:
 
 
 def _version(word: str) -> tuple[int, int] | None:
-    # (12, 2) of "12.2.0", (17, 0) of "17"; None where no number stands first.
+    # (12, 2) of "12.2.0", (17, 0) of "17"; None where no number comes first.
     major = _digits(word)
     if not major:
         return None

@@ -1,4 +1,4 @@
-"""Names of C++ types as they are compared: people and compilers spell them differently."""
+"""Compares names of C++ types, which users and compilers spell differently."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = [
     "spelling_key",
 ]
 
-# Last arguments of the standard's templates that are seldom written, by what they are made of.
+# Last arguments of the standard's templates that are seldom written, by their templates.
 _DEFAULTS = frozenset(
     f"std::{name}"
     for name in ("allocator", "char_traits", "default_delete", "equal_to", "hash", "less")
@@ -56,7 +56,7 @@ def is_instance(found: str, wanted: str) -> int:
     return int(have[: len(want)] == want)
 
 
-_last = ("", "")  # what one question holds against thousands of names
+_last = ("", "")  # what one question compares with thousands of names
 
 
 def _wanted(text: str) -> str:
@@ -69,7 +69,7 @@ def _wanted(text: str) -> str:
 
 
 def arguments(text: str) -> list[str]:
-    """What stands between commas, those within brackets left alone."""
+    """The texts between commas; commas within brackets do not count."""
     found, depth, start = [], 0, 0
     for at, character in enumerate(_without_literals(text)):
         depth += (character in OPENING) - (character in CLOSING)

@@ -1,4 +1,4 @@
-"""The names that compilers of C++ and Rust make of functions, as people write them.
+"""Demangles the symbols of C++ and Rust to the names that users write.
 
 ``_ZN3ns1S1fEi`` is ``ns::S::f(int)``. The C++ runtime of the machine does it
 (``__cxa_demangle``), which nearly every machine has; where there is none, names stay as they
@@ -36,7 +36,7 @@ def is_mangled(symbol: str) -> bool:
 
 
 def demangled(symbol: str) -> str | None:
-    """The name with its parameters; None of what is no name of C++ or Rust, or cannot be read.
+    """The name with its parameters; None for a symbol that is not of C++ or Rust, or malformed.
 
     A mark that a compiler put behind stays: ``f(int) [clone .constprop.0]``.
     """

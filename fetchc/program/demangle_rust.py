@@ -1,4 +1,4 @@
-"""The names that Rust's compiler gives functions, as the source writes them.
+"""Demangles Rust's symbols, legacy and v0, to the names in the source.
 
 ``_ZN3app3run17h0123456789abcdefE`` (legacy) and ``_RNvCs1234_3app3run`` (v0) are ``app::run``,
 without hashes and crate numbers. A v0 name is a tree in prefix order. Source: RFC 2603;

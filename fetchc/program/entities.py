@@ -150,7 +150,7 @@ class Property(Record):
 
 
 class ObjectHeader(Record):
-    """Where an object of .NET says what it is of.
+    """Where the header of a .NET object says its type.
 
     Ways of pointers, each word at so many bytes from where the one before leads to: from a
     reference to the description of its type (``type``), from there to the name of the assembly
@@ -191,7 +191,7 @@ class StaticProbe(Record):
 
 
 class Callers(Record):
-    """The calls of a function that are known, for a probe within it.
+    """The calls of a function that the debug information lists, for a probe within it.
 
     ``return_address`` is the place of the address that the function returns to. ``reason`` says
     why there are none, and completes "because ...".
@@ -203,7 +203,7 @@ class Callers(Record):
 
 
 class Caller(Record):
-    """A call: the address behind it, and places of what it passes in registers.
+    """A call: its return address, and the places of what it passes in registers.
 
     The places hold at the probed instruction. What is :class:`~fetchc.program.entities.OnEntry`
     there was passed to the caller itself, of which ``outer`` knows the calls.
@@ -277,7 +277,7 @@ class AtSymbol(Record):
 class Named(Record):
     """The value is a word that the kernel gives by a name of its own: ``$arg2``, ``$prev_pid``.
 
-    ``rule`` is its key among the bases of ``targets/kernel``. ``text``: the word stands for a text.
+    ``rule`` is its key among the bases of ``targets/kernel``. ``text``: the value is a string.
     """
 
     rule: str
@@ -286,14 +286,14 @@ class Named(Record):
 
 
 class Indirect(Record):
-    """The object starts ``offset`` bytes from the address held by the word at ``pointer``."""
+    """The object starts ``offset`` bytes from the address that the word at ``pointer`` contains."""
 
     pointer: Place
     offset: ByteOffset
 
 
 class Constant(Record):
-    """The value is known and in no memory. ``size`` is its bytes, None where its type says it."""
+    """The value is a constant, not in memory. ``size`` is in bytes, None where its type says it."""
 
     value: int
     size: ByteSize | None = None
@@ -314,7 +314,7 @@ class Pieces(Record):
 
 
 class PointerTo(Record):
-    """The value is the address of what is ``offset`` bytes into ``target``, and not in memory.
+    """The value is the address ``offset`` bytes into ``target``; the value is not in memory.
 
     ``target`` may be in no memory either: then there is no address, but a fetch of the
     pointer's target is possible.
@@ -325,9 +325,9 @@ class PointerTo(Record):
 
 
 class OnEntry(Record):
-    """The value is what the register held when the function was entered, and has lost since.
+    """The value is what the register contained at the function's entry and no longer contains.
 
-    No place in the function has it; its caller may know (``Program.callers``).
+    No place in the function has it; its callers may (``Program.callers``).
     """
 
     register: DwarfRegister
@@ -396,7 +396,7 @@ def is_frame_relative(place: Place) -> bool:
 
 
 def is_on_entry(place: Place) -> bool:
-    """Whether a part of the place is what a register held on entry."""
+    """Whether a part of the place is what a register contained on entry."""
     match place:
         case OnEntry():
             return True

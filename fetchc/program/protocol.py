@@ -54,7 +54,7 @@ class CodeMap(Protocol):
     """Where source lines, and the bodies of functions that were inlined, are in the code."""
 
     def lines(self, file: str) -> dict[str, dict[int, tuple[Address, ...]]]:
-        """Of each source file whose path ends in ``file``: where its lines begin in the code.
+        """By source file whose path ends in ``file``: the addresses at which each line begins.
 
         Consecutive statements of one line are one address, the first one's.
         """
@@ -66,13 +66,13 @@ class CodeMap(Protocol):
         """
 
     def statement_behind(self, function: Function, address: Address) -> Address | None:
-        """The first statement of ``function`` behind ``address``; None where there is none."""
+        """The first statement's address in ``function`` after ``address``; None without one."""
 
     def instances(self, name: str) -> tuple[Instance, ...]:
         """Every inlined copy of the functions of that name, by address."""
 
     def variables(self, instance: Instance) -> tuple[Variable, ...]:
-        """What the inlined call's code sees: its parameters, its locals, what is around it."""
+        """The variables visible in the inlined call: its own, then those around it."""
 
 
 class RuntimeTypes(Protocol):
@@ -98,21 +98,21 @@ class RuntimeTypes(Protocol):
 
 
 class ObjectTypes(Protocol):
-    """What objects of .NET are of, by what their headers say: an assembly, a row of its types."""
+    """The types of .NET objects as their headers give them: an assembly, a row of its TypeDef."""
 
     header: ObjectHeader
 
     def comparable(self, wanted: TypeId) -> bool:
-        """Whether a header tells that an object is of a type, and of no other one."""
+        """Whether an object's header identifies the type, and no other one."""
 
     def rank(self, wanted: TypeId) -> int | None:
-        """Of an array 0, or its dimensions where it has several; None of all else."""
+        """The rank of an array type: 0 for a vector, else its dimensions; None for other types."""
 
     def fits(self, assembly: str, row: int, wanted: TypeId) -> bool:
         """Whether an object of a type is one of ``wanted``; of arrays the elements are meant."""
 
     def name(self, assembly: str, row: int) -> str:
-        """The name of a type; of one whose assembly is not at hand what is known of it."""
+        """The name of a type; of one whose assembly is not found, assembly and row."""
 
 
 class ElfFacts(Protocol):
@@ -130,7 +130,7 @@ class ElfFacts(Protocol):
     def imported(self, name: str) -> tuple[tuple[str, ...], str] | None:
         """The libraries that are loaded for a function that is only called here, and which has it.
 
-        The path of that one is empty where it is not known; None of other names.
+        The path of that one is empty where it was not found; None for other names.
         """
 
     def is_ifunc(self, function: Function) -> bool:
@@ -158,16 +158,16 @@ class Evidence(Protocol):
         """Whether functions of that name have no code of their own, only in their callers."""
 
     def lacks_code(self, name: str) -> bool:
-        """Whether a function of that name is defined, and the compiler kept no code of it."""
+        """Whether a function of that name is defined, and the compiler left out its code."""
 
     def folded_with(self, function: Function) -> tuple[str, ...]:
-        """Symbols of other functions whose calls run this code: the linker made one of them."""
+        """Symbols of other functions whose calls run this code: the linker merged them."""
 
     def may_be_merged_with(self, function: Function) -> tuple[str, ...]:
-        """Names of functions without code whose calls the compiler may have led here."""
+        """Names of functions without code whose calls the compiler may have redirected here."""
 
     def callers(self, function: Function, address: Address) -> Callers:
-        """Who calls ``function`` and what is passed, in terms of a probe at ``address`` in it."""
+        """The calls of ``function`` and what they pass, for a probe at ``address`` in it."""
 
     def uses(self, function: Function) -> Uses:
         """How the file uses ``function``, whose debug information is there."""
@@ -185,10 +185,10 @@ class Evidence(Protocol):
         """What the canonical frame address is at an instruction: ``InMemory``, else Absent."""
 
     def frame_is_valid(self, function: Function, address: Address) -> bool:
-        """Whether places counted from the function's frame are what they say at ``address``.
+        """Whether frame-relative places of the function are valid at ``address``.
 
-        Not so in front of the body and where the frame is taken down, if they count from a
-        register that is the caller's there.
+        They are not in the prologue and the epilogue if they are relative to a register that
+        still has, or has again, the caller's value.
         """
 
 
@@ -246,10 +246,10 @@ class DotnetFacts(Protocol):
     """What the metadata of an assembly says beyond methods and types."""
 
     def property_of(self, type_id: TypeId, name: str) -> Property | None:
-        """The property of that name, which is no field; None where there is none."""
+        """The property of that name that is not a field; None without one."""
 
     def object_types(self) -> ObjectTypes | None:
-        """What objects say of their types; None where that is not known."""
+        """What the headers of objects say of their types; None where no table describes them."""
 
     def state_machine_method(self, function: Function) -> str:
         """The ``MoveNext`` that has the body of an iterator or async method; else empty."""
@@ -265,17 +265,17 @@ class KernelFacts(Protocol):
         """The names of a kernel's tracepoints."""
 
     def tracepoint(self, name: str) -> Function | None:
-        """A kernel's tracepoint, with what its probes are handed over for parameters."""
+        """A kernel's tracepoint, with the arguments of its probes as parameters."""
 
     def events(self) -> Iterator[str]:
-        """``GROUP:NAME`` of a kernel's trace events, of one that runs."""
+        """``GROUP:NAME`` of the running kernel's trace events; empty for another kernel."""
 
     def event(self, group: str, name: str) -> Function | None:
-        """A kernel's trace event, with its fields for parameters."""
+        """A kernel's trace event, with its fields as parameters."""
 
 
 class Program(Protocol):
-    """One file and its debug information. See the module's text."""
+    """One file and its debug information. See the module's docstring."""
 
     path: str
     architecture: str  # key of targets/arch: "x86_64"
@@ -287,7 +287,7 @@ class Program(Protocol):
 
     @property
     def elf(self) -> ElfFacts:
-        """What an ELF file says without debug information; of other files empty answers."""
+        """Symbols, notes and imports of an ELF file; empty for other files."""
 
     @property
     def evidence(self) -> Evidence:
@@ -303,18 +303,18 @@ class Program(Protocol):
 
     @property
     def dotnet(self) -> DotnetFacts | None:
-        """What metadata of .NET says; None of other programs."""
+        """What .NET metadata says; None for other programs."""
 
     @property
     def kernel(self) -> KernelFacts | None:
-        """Tracepoints and events; None but for a kernel that is described by BTF."""
+        """Tracepoints and events; None except for a kernel with BTF."""
 
     @property
     def has_debug_info(self) -> bool:
         """Whether names and types can be asked for at all."""
 
     def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
-        """Notes and help for who asks in vain for what debug information says."""
+        """Notes and help for a refusal because the debug information is missing."""
 
     def main_language(self) -> str:
         """Language key of the program's own code: Go where any unit is Go, else the first's."""
@@ -323,7 +323,7 @@ class Program(Protocol):
         """Every function of that exact name: symbol, qualified or plain DWARF name."""
 
     def function_at(self, address: Address) -> Function | None:
-        """The function whose code holds ``address``."""
+        """The function whose code contains ``address``; None without one."""
 
     def function_names(self) -> Iterator[str]:
         """Names of all functions with code, cheap to list; for globs and suggestions."""
@@ -341,9 +341,9 @@ class Program(Protocol):
         """Locals and parameters visible at ``address``, innermost scope first."""
 
     def scope_at(self, function: Function, address: Address) -> Function:
-        """What the instruction is of, for names: ``function``, or the innermost one inlined there.
+        """The scope for names at the instruction: ``function``, or the innermost one inlined there.
 
-        Its ``die`` is that of the inlined call then.
+        Then its ``die`` is the inlined call's.
         """
 
     def global_variables(
@@ -361,7 +361,7 @@ class Program(Protocol):
         """The debug information's place at ``address``, the frame base taken apart."""
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
-        """What the debug information says of the variable's place, by address range."""
+        """The variable's places, each with its address range."""
 
     def body_address(self, function: Function) -> Address:
         """The first instruction behind the prologue, by the line table.
@@ -395,10 +395,10 @@ class Program(Protocol):
         """An id for a type that no debug information has (a cast's pointer)."""
 
     def file_offset(self, address: Address) -> FileOffset:
-        """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""
+        """The file offset of the byte at ``address``, by the PT_LOAD segment that contains it."""
 
     def image_offset(self, address: Address, probe: Address) -> int:
         """The OFF of ``@+OFF`` that reads ``address`` from a probe at ``probe``."""
 
     def code(self, address: Address, size: int) -> bytes:
-        """Machine code at ``address``, shorter where the segment ends, none outside of all."""
+        """``size`` bytes of code at ``address``; fewer at the segment's end, none outside."""

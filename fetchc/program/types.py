@@ -48,7 +48,7 @@ __all__ = [
 class IntType(Record):
     """An integer; ``name`` as the source spells it.
 
-    ``kind`` is what Go's ``type ID int64`` is made of, empty where it is not known.
+    ``kind`` is the underlying type of Go's ``type ID int64``, empty where nothing says it.
     ``foreign_order``: a single byte among numbers of the byte order that the machine does not have.
     """
 
@@ -84,7 +84,7 @@ class FloatType(Record):
 
 
 class ComplexType(Record):
-    """Two floating-point numbers side by side; ``size`` is of both."""
+    """Two floating-point numbers side by side; ``size`` is in bytes, of both."""
 
     name: str
     size: ByteSize
@@ -151,7 +151,7 @@ class Member(Record):
 
 
 class Variant(Record):
-    """A variant of an enum that has fields (Rust): what it holds, as a member of the enum.
+    """A variant of an enum that has fields (Rust): its fields, as one member of the enum.
 
     It is there where the enum's first member is ``value``; with None for every other number, or
     always where the enum has no members.
@@ -170,7 +170,7 @@ class StructType(Record):
     are members of a :class:`DifferenceType`, which take no room in it. ``variants`` lie over each
     other behind the one member that tells which is there.
 
-    ``value`` is what the whole stands for, wherever it lies in it: what a cell holds, with
+    ``value`` is the member that the whole means, at any offset in it: what a cell contains, with
     ``counts`` the number of elements that a collection has. With ``shared`` it is a pointer, and
     the member of that name is meant of what it leads to. ``owned``: names are those of ``value``
     first, of the structure's own members second.
@@ -192,7 +192,7 @@ class StructType(Record):
 
     @property
     def is_library(self) -> bool:
-        """Whether it may be a class of a C++ library that is known, by its name."""
+        """Whether its name is of a C++ library: the standard one, gcc's extensions or Boost."""
         return self.name.startswith(("std::", "__gnu_cxx::", "__gnu_debug::", "boost::"))
 
 
@@ -348,7 +348,7 @@ class CellType(Record):
 
 
 class RangeType(Record):
-    """Elements of ``element`` whose number is known when the program runs.
+    """Elements of ``element`` whose number is computed when the program runs.
 
     ``text`` is the encoding where they are characters: text (bytes), utf-16, utf-32.
     """

@@ -1,4 +1,4 @@
-"""What runtimes of .NET do with objects: data of targets/runtime/dotnet by name and version."""
+"""How .NET runtimes lay out objects: data of targets/runtime/dotnet by name and version."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Rule(Record):
 
 
 class Kernel(Record):
-    """The rules of one version; sizes in bytes, None where there is no such limit.
+    """The rules of one kernel version; sizes are in bytes, None means no limit.
 
     ``body_bytes`` bounds the text after ``NAME=``, ``event_bytes`` the sum of the
     arguments' fixed parts, ``record_bytes`` a whole event with its header, ``line_bytes``
@@ -137,7 +137,7 @@ class Kernel(Record):
         return int(facts["bytes"])
 
     def last(self, feature: str) -> str | None:
-        """The last version that has ``feature``, None where the newest known one does."""
+        """The last version that has ``feature``, None where the newest one of the tables does."""
         until = _rule("features", feature).until
         return None if until is None else dotted(previous(until))
 

@@ -44,9 +44,9 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # Registers and calling conventions, as records of the data under ``targets/``.
 #
-# A new architecture is a file in ``targets/arch``; a new convention of a scheme that is known is
+# A new architecture is a file in ``targets/arch``; a new convention of an existing scheme is
 # a file in ``targets/abi``. A new scheme is a record of rules below, an engine in
-# :mod:`fetchc.abi` and a branch in :mod:`fetchc.target.machines`. In both, ``"x0..30"`` stands for
+# :mod:`fetchc.abi` and a branch in :mod:`fetchc.target.machines`. In both, ``"x0..30"`` means
 # x0, x1, and so on.
 
 
@@ -58,7 +58,7 @@ class Architecture(Record):
     registers that values can be in and the kernel does not save, by DWARF number:
     their names are for messages. ``aliases`` are names that users and debuggers
     write: the kernel's name and how many of the register's low bits are meant.
-    ``refused`` are names known to be out of reach, with the words that complete
+    ``refused`` are names that no fetch-arg can reach, with the words that complete
     "because ...". At a function's first instruction the CFA is the stack pointer plus
     ``entry_stack_bytes``; ``callee_slots``: above it there is room for the callee to store
     its parameters in. ``result`` is the register behind ``$retval``.
@@ -101,10 +101,10 @@ class Architecture(Record):
 
 
 class CallRules(Record):
-    """How code of a machine calls, and what that leaves as it is.
+    """How code of a machine calls, and which registers a call preserves.
 
     A direct call is the ``opcode`` and a distance of four bytes, which counts from behind them;
-    ``address_of`` are the text before such a distance where it is only added.
+    ``address_of`` are the bytes in front of such a distance where the code only adds it up.
     ``preserved`` are the registers that a function hands back as it was entered with them.
     """
 
@@ -115,7 +115,7 @@ class CallRules(Record):
 
 
 class Instruction(Record):
-    """An encoding of known length: ``prefix``, then bytes of any value up to ``size``.
+    """An encoding of fixed length: ``prefix``, then bytes of any value up to ``size``.
 
     ``mask``, as long as the prefix, has the bits of it that count; empty: all do.
     """
@@ -222,7 +222,7 @@ class WordRules(Record):
     ``right_adjusted``: what is smaller than its word is at the word's end.
 
     ``quad`` and ``wide``: how a 16-byte floating-point number and integer go, as ``float``,
-    ``words`` or ``reference``, empty where it is not known; ``complex`` likewise, ``parameters``
+    ``words`` or ``reference``, empty where no source says it; ``complex`` likewise, ``parameters``
     for its two numbers like parameters of their own. ``result_bytes`` bounds the
     structures that are returned in integer registers; ``result_address`` is the register of the
     address of the others where it is no argument's, ``result_address_returned`` whether the
@@ -331,7 +331,7 @@ def architecture_key(name: str) -> str:
     return key
 
 
-# Constants of the tables, made when first asked for: one takes longer than a whole expression.
+# Constants of the tables, built at the first use: one takes longer than a whole expression.
 _BUILT: dict[str, Architecture] = {}
 
 
@@ -371,7 +371,7 @@ def _architecture(name: str) -> Architecture:
 
 
 def call_rules(name: str) -> CallRules | None:
-    """How code of that architecture calls; None where that is not known."""
+    """How code of that architecture calls; None where the tables do not say."""
     raw = table(f"arch/{name}").get("calls")
     if raw is None:
         return None
@@ -415,7 +415,7 @@ def _numbered(raw: Mapping[str, str]) -> dict[int, str]:
 
 
 def spread(names: Iterable[str]) -> list[str]:
-    """The names as the tables write them, each by itself: ``x0..30`` stands for x0 to x30."""
+    """The names as the tables write them, each by itself: ``x0..30`` means x0 to x30."""
     found = []
     for name in names:
         first, dots, last = name.partition("..")

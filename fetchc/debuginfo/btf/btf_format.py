@@ -1,4 +1,4 @@
-"""The BTF container: a header, a table of types, a table of names; one object or a split one.
+"""Reads BTF: a header, a table of types, a table of names; of one object or split BTF.
 
 Type ids count from 1 in the order of the table, and types have different lengths, so opening
 walks the table once and notes where each begins. Everything else is read when asked for, and
@@ -114,7 +114,7 @@ class Btf:
     """The types of one object; those of a module's continue behind its ``base``'s.
 
     ``path`` is for messages. Raises DebugInfoError FC0902 where ``data`` is no BTF, FC0904 where
-    it is broken, FC0905 for a kind of type that is not known.
+    it is broken, FC0905 for a kind of type that is not supported.
     """
 
     __slots__ = (
@@ -160,7 +160,7 @@ class Btf:
             self._words.byteswap()
         self._first: int = 1 if base is None else base.end
         self._names_first: int = 0 if base is None else base._names_first + len(base._names)
-        # Where each type begins, in words; known to who has opened it before.
+        # Where each type begins, in words; a caller that cached them passes them in.
         self.starts: Words = self._walk() if starts is None else starts
 
     def _broken(self, offset: int, what: str) -> DebugInfoError:
@@ -505,7 +505,7 @@ READERS: dict[str, Reader] = {
 
 
 # ------------------------------------------------------------------------------
-# Variables of a kernel that BTF does not have: where its symbols are, of a type that is known.
+# Variables of a kernel that BTF does not have: at its symbols, with types from a table.
 #
 # The kernel looks a symbol up by its name alone when it reads it (``@jiffies``), and one that it
 # does not find reads as nothing. So of a kernel that runs its own list is asked.

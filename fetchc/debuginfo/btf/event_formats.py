@@ -1,4 +1,4 @@
-"""What an event of the kernel records: its fields, each with a type and a place for event probes.
+"""The fields that a kernel event records, each with a type and a place for event probes.
 
 A kernel that runs tells of them in tracefs (``events/GROUP/NAME/format``). Of any other kernel the
 BTF knows the records of most trace events (``struct trace_event_raw_NAME``).

@@ -1,4 +1,4 @@
-"""The BTF inside the image of a kernel that is to be booted: bzImage, Image, compressed or not.
+"""Finds the BTF inside a bootable kernel image: bzImage, Image, compressed or not.
 
 An x86 bzImage carries the compressed ELF file of the kernel behind its set-up code; arm64 and
 riscv64 boot a flat Image, where the BTF is found by its header.

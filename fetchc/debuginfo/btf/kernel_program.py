@@ -1,4 +1,4 @@
-"""A kernel by its BTF as a :class:`~fetchc.program.protocol.Program`.
+"""A kernel, read from its BTF, as a :class:`~fetchc.program.protocol.Program`.
 
 BTF has types and prototypes, no places and no addresses: parameters are where the calling
 convention puts them, and a probe names its function. A function's ``address`` is 0 here, its
@@ -149,7 +149,7 @@ class BtfProgram(WithoutDwarf):
     def global_variables(
         self, name: str, function: Function | None, loosely: bool = False
     ) -> tuple[Variable, ...]:
-        """Variables of that name: those of each processor, and well-known ones."""
+        """Variables of that name: per-CPU variables, and those of the table ``kernel/symbols``."""
         found = [
             Variable(name, TypeId(self._btf.entry(each).value), "global", DieOffset(each), 0)
             for each in self._btf.named(name, ("VAR",))
@@ -173,7 +173,7 @@ class BtfProgram(WithoutDwarf):
         return tuple(found.items())
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
-        """Of an event's field; a parameter's is the calling convention's to say."""
+        """The place of an event's field or a variable; the calling convention places parameters."""
         if function is not None and function.die in self._events:
             return dict(self._events[function.die])[variable]
         if variable.kind == "global" and not variable.die:
@@ -190,7 +190,7 @@ class BtfProgram(WithoutDwarf):
         return self._types.type(type_id)
 
     def completed(self, type_id: TypeId) -> TypeId:
-        """The definition of a declaration where there is exactly one; itself if not."""
+        """The definition of a declaration where there is exactly one; else ``type_id``."""
         declared = self._types.type(type_id)
         if not isinstance(declared, DeclaredType):
             return type_id
@@ -267,7 +267,7 @@ class BtfEvents:
                 yield name.removeprefix(STUBS[-1])
 
     def events(self) -> Iterator[str]:
-        """As the running kernel lists them; none of another, whose BTF names no groups."""
+        """The events of the running kernel; empty for another one, whose BTF names no groups."""
         from fetchc.debuginfo.btf.event_formats import running_events
 
         return running_events() if self._program.running else iter(())
@@ -282,7 +282,7 @@ class BtfEvents:
         return None
 
     def event(self, group: str, name: str) -> Function | None:
-        """The event of that name as what has its fields for parameters."""
+        """The event of that name, with its fields as parameters."""
         from fetchc.debuginfo.btf.event_formats import fields_by_format, fields_by_types
 
         fields = fields_by_format(self._program, group, name) if self._program.running else None

@@ -1,4 +1,4 @@
-"""One assembly: an image with its metadata, and what is asked of both together."""
+"""An assembly: its image and metadata, and the assemblies that it refers to."""
 
 from __future__ import annotations
 
@@ -441,7 +441,7 @@ MOST_VERSIONS = 4096  # of a framework, installed side by side
 def version_of(core: Assembly) -> tuple[str, tuple[int, int]]:
     """The runtime that a core library is part of: ``coreclr`` or ``mono``, and its version.
 
-    Raises DebugInfoError FC0905 where it is not known.
+    Raises DebugInfoError FC0905 where the core library does not say it.
     """
     if core.name == "mscorlib":
         return "mono", (6, 8)

@@ -312,8 +312,8 @@ INLINE_ARRAY = "System.Runtime.CompilerServices.InlineArrayAttribute"
 class Layouts:
     """Layouts by the rules of one runtime.
 
-    ``hardware_vector`` is the size of ``Vector<T>``, which depends on the processor; where it is
-    not known, what holds one is refused (DebugInfoError FC0905).
+    ``hardware_vector`` is the size of ``Vector<T>``, which depends on the processor; with
+    None, a type that contains one is refused (DebugInfoError FC0905).
     """
 
     __slots__ = (

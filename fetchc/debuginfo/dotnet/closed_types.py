@@ -1,6 +1,6 @@
 """Closed generic types: a definition and its type arguments, by number.
 
-Every type gets a number of its own, so that a dictionary can have what is known of one.
+Every type gets a number of its own, by which caches find it.
 """
 
 from __future__ import annotations
@@ -373,12 +373,12 @@ class DotnetObjects:
         )
 
     def rank(self, wanted: TypeId) -> int | None:
-        """Of an array that its header identifies, 0 or its dimensions; None of all else."""
+        """The rank of an array type: 0 for a vector, else its dimensions; None for other types."""
         closed = self._closed(wanted)
         return closed.rank if isinstance(closed, Items) else None
 
     def comparable(self, wanted: TypeId) -> bool:
-        """Whether a header tells that an object is of a type, and of no other one."""
+        """Whether an object's header identifies the type, and no other one."""
         number = self._types.number(wanted)
         if number is None:
             return False
@@ -415,7 +415,7 @@ class DotnetObjects:
         return (target.assembly, target.row) in bases
 
     def name(self, assembly: str, row: int) -> str:
-        """The name of a type; of one whose assembly is not at hand what is known of it."""
+        """The name of a type; of one whose assembly is not found, assembly and row."""
         found = self._assembly(assembly)
         if found is None or not 0 < row <= found.metadata.count("TypeDef"):
             return f"{assembly}!{row:#x}"

@@ -95,7 +95,7 @@ def without_arguments(name: str) -> str:
 
 
 def generated_prefix(name: str) -> str:
-    """The bracket that a name begins with which a compiler made: ``<Main>`` of ``<Main>$``."""
+    """The bracket at the start of a name that a compiler generated: ``<Main>`` of ``<Main>$``."""
     depth = 0
     if name.startswith("<"):
         for at, letter in enumerate(name, 1):

@@ -1,7 +1,7 @@
 """A precompiled image of .NET as a :class:`~fetchc.program.protocol.Program`.
 
 Metadata has names and types, no places: parameters are where the calling convention puts them.
-Addresses are relative to the image. A function's ``die`` stands for its method here.
+Addresses are relative to the image. A function's ``die`` encodes its method here.
 """
 
 from __future__ import annotations
@@ -339,7 +339,7 @@ class DotnetMetadata:
         )
 
     def object_types(self) -> ObjectTypes | None:
-        """What the headers of objects say; None of runtimes of which that was not measured."""
+        """What the headers of objects say; None for runtimes whose headers were not measured."""
         program = self._program
         if program._objects is None and program._types.header is not None:
             from fetchc.debuginfo.dotnet.closed_types import DotnetObjects

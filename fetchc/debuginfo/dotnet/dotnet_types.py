@@ -227,7 +227,7 @@ BY_REFERENCE = "System.ByReference`1"
 FLAGS = "System.FlagsAttribute"
 BUFFER = "__FixedBuffer"  # in the names of the types of fixed buffers
 BACKING = (">k__BackingField", "<")  # Roslyn's name of the field of an automatic property
-GENERATED_PREFIXES = ("<", "$", "CS$<")  # how other names begin that a compiler made
+GENERATED_PREFIXES = ("<", "$", "CS$<")  # how other names begin that a compiler generates
 
 
 class DotnetTypes:
@@ -260,7 +260,7 @@ class DotnetTypes:
         return isinstance(closed, Items)
 
     def number(self, type_id: TypeId) -> int | None:
-        """The closed type of an id; None of a made-up one."""
+        """The closed type of an id; None of an interned one."""
         return None if type_id < 0 else (type_id - 2) // 2
 
     def intern(self, resolved: Type) -> TypeId:
@@ -444,8 +444,8 @@ class DotnetTypes:
 
 
 # ------------------------------------------------------------------------------
-# Fields whose names compilers made: of variables that outlive a step or are captured, and of what
-# holds them.
+# Fields whose names compilers generate: for variables that outlive a step or are captured, and for
+# the objects that contain those.
 #
 # Source: dotnet/roslyn, src/Compilers/CSharp/Portable/Symbols/Synthesized/GeneratedNames.cs and
 # GeneratedNameKind.cs; mono/mono, mcs/mcs/anonymous.cs, iterators.cs, async.cs; dotnet/fsharp,
@@ -487,7 +487,7 @@ def as_in_source(types: DotnetTypes, fields: Sequence[Field], members: list[Memb
 
 
 def source_names(names: tuple[str, ...]) -> dict[str, str]:
-    """Of all fields of a type those that a compiler named, with what the source calls them."""
+    """The fields of a type whose names a compiler generated, by name, with their source names."""
     found = {name: source_name for name in names if (source_name := _source_name(name))}
     called = list(found.values())
     taken = {name for name in names if name not in found}
@@ -648,7 +648,7 @@ class WrittenTypes(Record):
         for assembly in references.referred(self.assembly):
             if found := _called(assembly, parts, arity):
                 yield found
-            # What it only stands for, as System.Runtime does, is elsewhere.
+            # What it only forwards, as System.Runtime does, is elsewhere.
             whole = ".".join(parts)
             if moved := assembly.forwarded(whole):
                 defining, row = references.type_named(moved, whole)

@@ -242,7 +242,7 @@ class Methods:
         return [one for one in found if arguments_fit(one.symbol, asked, is_class)]
 
     def overloads(self, name: str) -> list[int]:
-        """Of the rows that ``called`` tells, those with the parameters that are written."""
+        """The rows of ``called(name)`` whose parameters fit those in ``name``."""
         wanted = written(name).parameters
         return [
             row
@@ -294,7 +294,8 @@ class Methods:
     ) -> Iterator[Method]:
         """The instantiations of generic methods, of all or of these ``rows``.
 
-        Of each the code, not stubs that lead to it. ``owners`` are types of methods, if known.
+        Each with its code, not with stubs that lead to it. ``owners`` are the types of the
+        methods, where the caller has them.
         """
         count = self._assembly.metadata.count("MethodDef")
         for one in generic_code(self._assembly, rows):
@@ -550,8 +551,8 @@ def _body_bytes(assembly: Assembly, address: int) -> int:
 #
 # Where methods are, is in structures of the runtime that no document describes. But the exception
 # directory lists where each piece of code begins and ends, and ``crossgen /CreatePerfMap`` names
-# them in ``NAME.ni.{MVID}.map``; the MVID is the module's own number, and each line is held
-# against the directory. Source of the directory: the PE format of Microsoft, "The .pdata
+# them in ``NAME.ni.{MVID}.map``; the MVID is the module's own number, and each line is compared
+# with the directory. Source of the directory: the PE format of Microsoft, "The .pdata
 # Section"; read from the core library of .NET Core 2.1, whose code its methods' pointers lead to.
 
 EXCEPTIONS = 3  # the data directory

@@ -52,7 +52,7 @@ class CodeByAddress:
         return Address(address)
 
     def entries(self) -> Iterator[tuple[int, int]]:
-        """The rows of all methods whose code is known, each with its address."""
+        """The rows of all methods with code in the image, each with its address."""
         for row in range(1, self._assembly.metadata.count("MethodDef") + 1):
             address = self.entry(row)
             if address is not None:

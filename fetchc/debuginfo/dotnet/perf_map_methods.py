@@ -1,4 +1,4 @@
-"""Precompiled methods by address, and lines of perf maps to and from them.
+"""Finds precompiled methods by address, and matches them with lines of perf maps.
 
 crossgen's maps had addresses relative to the image up to .NET Core 2.2, offsets in the file for
 some weeks of 2019, then addresses again. Source: dotnet/coreclr, pull requests 25638 and 26403.

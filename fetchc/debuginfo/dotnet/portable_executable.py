@@ -1,4 +1,4 @@
-"""The headers of a portable executable, and where its addresses are in the file.
+"""Reads the headers of a portable executable, and maps its addresses to file offsets.
 
 Source: ECMA-335, partition II, section 25; the PE format of Microsoft. ReadyToRun images for
 Linux align sections to 0x200 in memory and push each up by another multiple of 0x10000, so the

@@ -44,7 +44,7 @@ __all__ = ["LocalName", "MethodDebug", "Placed", "PortablePdb", "SequencePoint",
 
 DEBUG_DIRECTORY, ENTRY_BYTES, MOST_ENTRIES = 6, 28, 32
 CODEVIEW, EMBEDDED = 2, 17
-HIDDEN_LINE = 0xFEEFEE  # of compiler-made code
+HIDDEN_LINE = 0xFEEFEE  # of generated code
 HIDDEN_VARIABLE = 1
 LARGEST = 1 << 28  # bytes of an embedded PDB
 MOST_POINTS = 1 << 16
@@ -90,7 +90,7 @@ class PortablePdb:
         return found
 
     def methods(self) -> range:
-        """Rows of the methods that something may be known of."""
+        """Rows of the methods that may have debug information."""
         return range(1, self._metadata.count("MethodDebugInformation") + 1)
 
     def documents(self, method: int) -> int:
@@ -172,7 +172,7 @@ def _points(metadata: Metadata, blob: bytes, document: int) -> list[SequencePoin
 
 
 def pdb_of(image: Pe) -> PortablePdb | None:
-    """What is in an image, or of the same build beside it (``app.pdb``); None where neither is."""
+    """The PDB in an image, or the one of the same build beside it (``app.pdb``); None without."""
     wanted, embedded = b"", None
     if len(image.directories) > DEBUG_DIRECTORY and image.directories[DEBUG_DIRECTORY][1]:
         address, size = image.directories[DEBUG_DIRECTORY]
@@ -325,11 +325,11 @@ class MethodDebug:
     # --- lines
 
     def code_map(self) -> CodeMap | None:
-        """Itself where there are lines."""
+        """This object where there is a PDB; else None."""
         return None if self.pdb is None else self
 
     def lines(self, file: str) -> dict[str, Lines]:
-        """Of each source file whose path ends in ``file``: where its lines begin in the code."""
+        """By source file whose path ends in ``file``: the addresses at which each line begins."""
         pdb, found = self.pdb, dict[str, dict[int, set[Address]]]()
         assert pdb is not None
         for row in pdb.methods():
@@ -417,7 +417,7 @@ def _short(path: str) -> str:
 
 
 # ------------------------------------------------------------------------------
-# What is known of variables inside of precompiled methods, as answers of a Program.
+# Variables inside of precompiled methods, as answers of a Program.
 #
 # At a method's first instruction its parameters are where the calling convention puts them;
 # behind it the image's own debug information says where variables are.

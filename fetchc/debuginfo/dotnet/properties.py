@@ -1,4 +1,4 @@
-"""Properties with a getter of their own: the fields that it returns, or why that is not known."""
+"""Properties with a getter of their own: the fields that it returns, or why they are unknown."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _as_returned(
 
 
 def _computed_member(types: DotnetTypes, owner: int, name: str) -> tuple[Member, ...]:
-    # What is known of it otherwise: the length of a text, the count of a dictionary.
+    # What the type itself has of that name: the length of a text, the count of a dictionary.
     resolved = types.type(types.object(owner))
     if isinstance(resolved, SequenceType) and resolved.length.name == name:
         return (resolved.length,)

@@ -1,4 +1,4 @@
-"""ReadyToRun: the header of the native code inside an image, and from a method to its first byte.
+"""ReadyToRun: reads the header of an image's native code and finds the code of a method.
 
 Source: dotnet/runtime, docs/design/coreclr/botr/readytorun-format.md.
 """
@@ -49,7 +49,7 @@ NUMBER_BITS = (0, 7, 14, 21, 28, 32)  # of a number of so many bytes
 
 
 def native_number(cursor: Cursor) -> int:
-    """An unsigned number: how many low bits of its first byte are set says how long it is."""
+    """An unsigned number in the native format: the low set bits of its first byte give its size."""
     first = cursor.u8()
     for size in range(4):
         if not first >> size & 1:
@@ -61,7 +61,7 @@ def native_number(cursor: Cursor) -> int:
 
 
 def signed_number(data: bytes, at: int) -> tuple[int, int]:
-    """The same in two's complement, and its bytes; of one that is broken off any number."""
+    """A signed number in the native format, and its size in bytes; any number if truncated."""
     first = data[at]
     size = next((size for size in range(1, 5) if not first >> size - 1 & 1), 5)
     if size < 5:
@@ -104,7 +104,7 @@ def array_element(cursor: Cursor, index: int) -> Cursor | None:
 
 
 def array_elements(cursor: Cursor) -> Iterator[tuple[int, Cursor]]:
-    """All elements of a sparse array by their index; ``cursor`` stands at each in turn."""
+    """All elements of a sparse array by their index; ``cursor`` is at each in turn."""
     head = native_number(cursor)
     count, width = head >> 2, (1, 2, 4, 4)[head & 3]
     base = cursor.offset
@@ -428,7 +428,7 @@ class NativeDebugInfo:
             end = start + read.number()
             number, kind = read.number() - FIRST_VARIABLE, read.number()
             if kind not in OPERANDS:
-                break  # the rest is ambiguous; these have no place then
+                break  # its length is unknown, so all that follow have no place
             operands = tuple([read.number() for _ in range(OPERANDS[kind])])
             found.append(VariableRange(start, end, number, kind, operands))
         return found
@@ -466,4 +466,4 @@ class NativeCode(Protocol):
         """The address behind it."""
 
     def instances(self) -> list[int]:
-        """Offsets in the file of the tables of instantiations; none where there are no tables."""
+        """Offsets in the file of the entries for instantiations; empty where there are none."""

@@ -36,7 +36,7 @@ _GENERATE_AFTER = 12  # exec costs as much as about this many interpreted skips
 
 
 class Declaration:
-    """What entries of one abbreviation code look like.
+    """An abbreviation: the attributes and forms of the entries with its code.
 
     ``attributes`` are (attribute, form, value of DW_FORM_implicit_const). ``fixed`` is the
     size of all values together, -1 where that varies; then ``skip`` finds the end. ``index``

@@ -209,7 +209,7 @@ class AddressTable:
             raise
 
     def _begin(self) -> Iterator[Unit]:
-        # The units that are still to be read; of a big file, others are known from earlier runs.
+        # The units that are still to be read; of a big file, the ranges of others are cached.
         self._last = DieOffset(-1)
         if self._info.elf.environment.cache is not None and self._info.files.section.size >= _BIG:
             from fetchc.debuginfo.dwarf.cached_units import cached_ranges
@@ -279,11 +279,11 @@ def _in_one_pass(section: Section, address: Address) -> DieOffset | None:
 # ------------------------------------------------------------------------------
 # Functions whose code is in several ranges, by the bytes of their lists.
 #
-# GCC gives a function whose rarely run part stands elsewhere DW_AT_ranges and no DW_AT_low_pc.
+# GCC gives a function whose rarely run part is elsewhere DW_AT_ranges and no DW_AT_low_pc.
 # Its list begins with the function's address, and the entry holds where the list is: two searches
 # at the speed of memory in place of a walk over the unit, which takes 0.4 s on one of 10 MB.
 
-# Kinds of entry of .debug_rnglists in which an address stands at once.
+# Kinds of entry of .debug_rnglists that contain an address itself.
 _WITH_ADDRESS = frozenset((c.DW_RLE_base_address, c.DW_RLE_start_end, c.DW_RLE_start_length))
 
 
@@ -332,8 +332,8 @@ _WITH_FUNCTIONS = frozenset(
         c.DW_TAG_interface_type,
     )
 )
-# Searches of a unit for single functions, each through all of its bytes, before a table of all is
-# made in one walk: who lists functions asks for all of them.
+# Searches of a unit for single functions, each through all of its bytes, before one walk
+# builds a table of all: a listing asks for all functions.
 _SEARCHES = 3
 
 
@@ -449,7 +449,7 @@ def _function_by_walk(unit: Unit, address: Address, into: frozenset[int] | None)
 
 
 def _address_indexes(unit: Unit, address: Address) -> set[int]:
-    # Every index of the unit's part of .debug_addr that stands for the address.
+    # Every index of the unit's part of .debug_addr at which the address is.
     section = unit.info.required_section(".debug_addr", unit)
     size = unit.address_size
     base = unit.tables.addr_base

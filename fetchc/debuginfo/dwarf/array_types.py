@@ -64,7 +64,7 @@ class Dimension(Record):
 
 
 def array(types: TypeTable, die: Die) -> Type:
-    """DW_TAG_array_type: the outer dimension, the inner ones made up behind it."""
+    """DW_TAG_array_type: the outer dimension; its element is the next inner one, interned."""
     name = types.name(die)
     element = types.target(die)
     dimensions = _dimensions(types, die)
@@ -127,8 +127,8 @@ def size_of(types: TypeTable, die: Die) -> int | None:
 
 
 def _multiplied(die: Die) -> bool:
-    # gcc states the size of an array whose bounds also say it; the bounds are then the better
-    # witness, for they are what an index is held to. A vector's size is only stated.
+    # gcc states the size of an array whose bounds also say it; the bounds then decide,
+    # for indices are checked against them. A vector's size is only stated.
     return die.tag == DW_TAG_array_type and not die.flag(DW_AT_GNU_vector)
 
 

@@ -31,7 +31,7 @@ _STARTS_SUFFIX, _RANGES = ".units", ".ranges"
 
 
 def cached_unit_starts(unit_section: UnitSection) -> tuple[list[int], int]:
-    """The headers of a section of the program's own file that are known, and where to go on."""
+    """The cached offsets of unit headers in a section of the program's own file; the next one."""
     elf = unit_section.sections.info.elf
     image, cache = elf.debug_image, elf.environment.cache
     assert cache is not None

@@ -1,4 +1,4 @@
-"""Call-frame information (CFI): the rules of a frame at one address.
+"""Call-frame information (CFI): finds the CFA and register rules at one address.
 
 Source: DWARF 5, sections 6.4.2 and 6.4.3; GNU instructions: binutils' ``include/dwarf2.def``.
 """
@@ -489,7 +489,7 @@ class FrameSection:
         return cie
 
     def read_cie(self, offset: int) -> Cie:
-        """The CIE at ``offset``: versions 1, 3 and 4, augmentations of letters known here."""
+        """The CIE at ``offset``: version 1, 3 or 4, with supported augmentation letters."""
         cursor = self.cursor(offset)
         length, offset_size = cursor.initial_length()
         stop = cursor.offset + length

@@ -147,7 +147,7 @@ def _named_register(expression: bytes) -> DwarfRegister | None:
 
 
 # ------------------------------------------------------------------------------
-# Who calls a function, and what its registers held when it was entered.
+# Who calls a function, and what its registers contained at its entry.
 #
 # A register that a function has overwritten has its value of the entry in no place of the
 # function. But the address that the function returns to is behind a call, and the debug

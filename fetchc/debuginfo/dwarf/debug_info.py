@@ -138,7 +138,7 @@ class DebugFiles:
 
     @property
     def has_supplementary(self) -> bool:
-        """Whether entries may refer to a file that dwz made for several programs."""
+        """Whether entries may refer to a file that dwz wrote for several programs."""
         image = self._info.elf.debug_image
         return any(image.header(name) is not None for name in (".gnu_debugaltlink", ".debug_sup"))
 
@@ -314,7 +314,7 @@ class DebugInfo:
 
     def unit_containing_byte(self, offset: DieOffset) -> Unit | None:
         """The unit that has that byte among its entries, None for a header or no unit."""
-        # A unit known from the address table spares the hops over all before it.
+        # A unit of the address table saves the hops over all before it.
         recent = self._recent
         if recent is not None and recent.die_offset <= offset < recent.end:
             return recent
@@ -342,7 +342,7 @@ class DebugInfo:
             self._resident_size -= oldest.end - oldest.offset
 
     def marks(self, unit: Unit) -> Marks:
-        """Where entries of the unit are known to start: of a big one, the cached marks."""
+        """The unit's marks, where walks can start; of a big unit, the cached ones."""
         if unit.end - unit.offset < _BIG_UNIT or unit.sections is not self.files.own:
             return Marks(unit.die_offset - unit.offset)
         from fetchc.debuginfo.dwarf.cached_die_parents import marks
@@ -456,7 +456,7 @@ class DebugInfo:
         return instance_name(self, die)
 
     def origins(self, die: Die) -> Iterator[Die]:
-        """What the entry is a copy or a completion of, then what that is, to the end.
+        """The entries that ``die`` is a copy or completion of, nearest first.
 
         By DW_AT_abstract_origin and DW_AT_specification, also into other units; without the entry
         itself, each once where a hostile file has a circle, and no more than compilers write: of

@@ -1,4 +1,4 @@
-"""The index of a compiler: .debug_names (``clang -gpubnames``).
+"""Reads a compiler's name index: .debug_names (``clang -gpubnames``).
 
 It is used where it covers every unit of the file; linkers only join what compilers wrote, so that
 units of other compilers may be missing. What gdb makes (``gdb-add-index -dwarf-5``) is not used:

@@ -1,4 +1,4 @@
-"""Entries by name, and by what they refer to, found without reading the others."""
+"""Finds entries by their name or their references without reading the others."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def find_named(
     """Every entry of the program with that DW_AT_name and one of the tags, each once.
 
     The order is that of the file for each way of storing a name: in line first, then by
-    offset in a string section, then by index. Only the entries of ``within``, if given. Where
-    nothing has the name and a split file is missing, that is an error (FC0908, FC0909).
+    offset in a string section, then by index. Only the entries of ``within``, if given. Raises
+    MissingDebugFile FC0908 or FC0909 where nothing has the name and a split file is missing.
     """
     try:
         key = name.encode("utf-8", "surrogateescape")

@@ -1,4 +1,4 @@
-"""A debugging information entry, decoded when an attribute is asked for."""
+"""Debugging information entries (DIEs); an attribute is decoded when it is read."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ class Die:
         )
 
     def raw(self, attribute: int) -> Value | None:
-        """The value as it stands: a number, offset or index, or the bytes of a block or string."""
+        """The value as encoded: a number, offset or index, or the bytes of a block or string."""
         found = self._get(attribute)
         return None if found is None else found[1]
 
@@ -291,7 +291,7 @@ class Die:
 
 
 # ------------------------------------------------------------------------------
-# Places of a unit where an entry is known to start, and what is around it.
+# Marks: offsets in a unit at which entries start, and what is around them.
 #
 # A walk needs a start, and entries can only be walked forwards. So walks leave marks on their
 # way, and the next one starts at the last in front of what it looks for.
@@ -315,7 +315,7 @@ class Marks:
         self.steps = 0
 
     def before(self, position: int) -> tuple[int, Around]:
-        """The last known start in front of ``position`` or at it, else the first of all."""
+        """The last marked entry in front of ``position`` or at it, else the first of all."""
         last = self._last
         at = max(bisect_right(self._starts, position) - 1, 0)
         start = self._starts[at]
@@ -523,7 +523,7 @@ def starts_before(data: bytes, at: int, shapes: Iterable[Shape]) -> Iterator[int
 
 
 def is_entry(unit: Unit, start: int) -> bool:
-    """Whether an entry starts there: only a walk from a known start can tell.
+    """Whether an entry starts there: only a walk from the start of an entry can decide.
 
     That DW_AT_sibling is where the subtree ends proves nothing: bytes in front of an entry
     may look like the code of another declaration whose last attributes are the same. In

@@ -296,8 +296,8 @@ class DwarfProgram:
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """The debug information's place at ``address``, the frame base taken apart.
 
-        What is relative to the CFA is made relative to the register that the call-frame
-        information names there, so the answer holds at ``address`` only.
+        A place relative to the CFA becomes relative to the register that the call-frame
+        information names there, so the answer is valid at ``address`` only.
         """
         from fetchc.debuginfo.dwarf.variables import place_at
         from fetchc.program.entities import Absent, AtAddress, is_frame_relative

@@ -59,13 +59,13 @@ class Frame:
         return self._saved(self._rules.return_register)
 
     def register_value(self, register: DwarfRegister) -> Place:
-        """A place that has what the frame's register holds (of a caller's: held at the call)."""
+        """The place of the register's value in this frame (for a caller: its value at the call)."""
         return (
             InRegister(register) if self._callee is None else self._callee.caller_register(register)
         )
 
     def caller_register(self, register: DwarfRegister) -> Place:
-        """A place that has what the register of the caller held at the call."""
+        """The place of the value that the caller's register had at the call."""
         if register == self._calls.stack_pointer:
             return _value(self.cfa, 0)  # as it was before the call pushed
         rules = dict(self._rules.registers)
@@ -134,7 +134,7 @@ def _value(memory: Place, offset: int) -> Place:
 
 
 def entered_with(at: Place, values: dict[DwarfRegister, Place]) -> Place | None:
-    """``at`` where registers held ``values`` on entry; None where that is not known of one."""
+    """``at`` where ``values`` are the registers' values on entry; None where one is missing."""
     match at:
         case OnEntry(register=register):
             return values.get(register)
@@ -158,7 +158,7 @@ def entered_with(at: Place, values: dict[DwarfRegister, Place]) -> Place | None:
 
 
 # ------------------------------------------------------------------------------
-# Whether a function's frame stands at an address, as its debug information takes for granted.
+# Whether the frame is set up at an address, as a function's debug information assumes.
 
 
 def is_own_frame_base(

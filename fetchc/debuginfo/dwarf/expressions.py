@@ -1,4 +1,4 @@
-"""Location expressions: a stack program of the compiler becomes a place, as data.
+"""Evaluates location expressions: the compiler's stack program becomes a place, as data.
 
 The program is run on symbols (:mod:`fetchc.debuginfo.dwarf.symbolic_values`), not on a process.
 What it describes and a fetch-arg can reach ends in a place; everything else in
@@ -380,7 +380,7 @@ class Run:
         return described
 
     def value_location(self) -> Place:
-        """The same, with the top of the stack as the value and not as an address of it."""
+        """The location so far, where the top of the stack is the value and not its address."""
         if self.simple is None and self.stack:
             self.simple = as_value(self._top(), self.cursor.little)
         return self.location()
@@ -394,7 +394,7 @@ def _is_thread_local(value: Value) -> bool:
 
 
 def step(run: Run, operation: Operation) -> None:
-    """Do one known operation that is neither a piece nor a jump or call."""
+    """Do one supported operation that is neither a piece nor a jump or call."""
     if run.simple is not None and operation.code not in _AFTER_A_LOCATION:
         name = operation_name(operation.code)
         raise run.cursor.error(f"{name} follows a finished location", operation.offset)
@@ -669,7 +669,7 @@ def place(
 ) -> Place:
     """The place that a location expression of ``unit`` describes.
 
-    ``expression`` is its bytes, or better a cursor that stands on them and ends behind
+    ``expression`` is its bytes, or better a cursor at their start that ends after
     them: then errors name the section and offset. ``frame_base`` is the place described by
     the function's DW_AT_frame_base, None without one, ``pointee`` where the variable at an offset
     of .debug_info is, None where that is not wanted. Raises DebugInfoError FC0904 where

@@ -1,7 +1,7 @@
-"""How attribute values are encoded: one small reader for each form.
+"""Decodes attribute values: one small reader for each form.
 
 Readers work on the bytes of a whole unit and raise IndexError, ValueError or struct.error
-where those end; :data:`DAMAGED` is caught where the entry's offset is known.
+where those end; :data:`DAMAGED` is caught by the callers that have the entry's offset.
 Source: DWARF 5, section 7.5.5 and table 7.5; DWARF 2 to 4, the same sections.
 """
 
@@ -328,7 +328,7 @@ def _generated(forms: tuple[int, ...], encoding: Encoding) -> Skipper:
         "indirect": encoding.indirect,
     }
     exec("def skip(b, p):\n" + "\n".join(lines), names)
-    skipper: Skipper = names["skip"]  # type: ignore[assignment]  # exec made it
+    skipper: Skipper = names["skip"]  # type: ignore[assignment]  # exec defines it
     return skipper
 
 

@@ -1,4 +1,4 @@
-"""The index of gdb: .gdb_index (``gdb-add-index``).
+"""Reads gdb's index: .gdb_index (``gdb-add-index``).
 
 It leads from qualified names to the units that define them, not to entries, so that those units
 are walked. What linkers make (``--gdb-index``, version 7) is not used: they take the names from
@@ -129,7 +129,7 @@ class GdbNames:
 def gdb_names(info: DebugInfo) -> GdbNames | None:
     """The file's index by gdb; None where it has none, one of type units, or one without a unit.
 
-    Also None of a version that is not known, or of a linker's.
+    Also None for a version that is not supported, or an index that a linker wrote.
     """
     section = info.elf.open_section(".gdb_index")
     if section is None or info.elf.open_section(".debug_types") is not None:

@@ -1,6 +1,6 @@
 """Global variables, and static ones of files, functions and classes, by name.
 
-What a name means often stands apart from where it is: a class declares its static members, a
+The declaration of a name is often apart from its place: a class declares its static members, a
 declaration within a namespace is completed outside of it, and link-time optimisation gives the
 place in another unit. Reference: DWARF 5, section 4.1.
 """
@@ -47,7 +47,7 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # Enumerators by name, as values of their enumeration.
 #
-# The name of one is known in the scope around its enumeration, too, unless that is a scoped one.
+# The name of one is visible in the scope around its enumeration, too, unless that is a scoped one.
 # References: DWARF 5, section 5.7; C++17, [dcl.enum].
 
 _ENUMERATORS = frozenset({DW_TAG_enumerator})
@@ -56,7 +56,7 @@ _ENUMERATORS = frozenset({DW_TAG_enumerator})
 def enumerators(info: DebugInfo, name: str, within: Die | None) -> tuple[tuple[int, TypeId], ...]:
     """The values of enumerators of the whole name ``name``, each with its enumeration.
 
-    Those of the unit of ``within`` hide the others. An enumeration within a function is known in
+    Those of the unit of ``within`` hide the others. An enumeration within a function is visible in
     that function alone.
     """
     home = None if within is None else declaration(info, within)
@@ -183,7 +183,7 @@ def _of_function(info: DebugInfo, name: str, unit: Unit | None) -> dict[int, Var
 
 
 def _is_static(info: DebugInfo, die: Die) -> bool:
-    # One that is kept between calls is at an address of the file.
+    # A static variable is at an address of the file.
     block = die.block(DW_AT_location)
     return block is not None and block[:1] in _ADDRESSES
 

@@ -2,7 +2,7 @@
 
 Strings, slices, interfaces, maps, channels and functions are structures, typedefs and
 subroutine types whose DW_AT_go_kind gives them away. A named type is often there twice,
-as the type and as a typedef of the same name: the typedef then stands for the type.
+as the type and as a typedef of the same name: the typedef then means the type.
 
 Source: cmd/internal/dwarf and cmd/link/internal/ld/dwarf.go of Go 1.15 to 1.27, and the
 DWARF of programs built with those versions.

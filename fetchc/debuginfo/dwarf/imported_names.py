@@ -1,8 +1,8 @@
-"""What a name of C++ stands for by using-directives, using-declarations and namespace aliases.
+"""What a name of C++ means by using-directives, using-declarations and namespace aliases.
 
 DWARF has a using-directive as DW_TAG_imported_module, a using-declaration as
-DW_TAG_imported_declaration, and a namespace alias as one that has a name. They stand in the
-namespace whose members see them, of each unit anew. Those within blocks are no concern of this
+DW_TAG_imported_declaration, and a namespace alias as one that has a name. They are in the
+namespace whose members see them, in each unit again. Those within blocks are no concern of this
 module. References: DWARF 5, sections 3.2.3 and 3.2.4; C++17, [namespace.qual], [namespace.udir].
 """
 
@@ -36,7 +36,7 @@ _DEEPEST = 16  # namespaces that name each other; only a hostile file has more
 
 
 def imported_names(info: DebugInfo, unit: Unit, name: str) -> list[list[str]]:
-    """The whole names that ``name`` stands for in ``unit`` by what its namespaces import.
+    """The qualified names that ``name`` can mean in ``unit`` by what its namespaces import.
 
     Those of the first list that have a meaning hide those of later ones; several of one list that
     have one are ambiguous. ``name`` is whole itself: ``al::x``, ``ns::x``, ``x`` of the file.
@@ -77,7 +77,7 @@ class _Namespaces:
         return found
 
     def _import(self, die: Die, name: str) -> str | None:
-        # What a declaration makes known as ``name``; None where it is of another name.
+        # What a declaration imports as ``name``; None where it imports another name.
         own = die.string(DW_AT_name)
         if own is not None and own != name:
             return None

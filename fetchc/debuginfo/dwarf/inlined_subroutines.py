@@ -48,7 +48,7 @@ SUBPROGRAM = frozenset({DW_TAG_subprogram})
 
 
 def entries_named(info: DebugInfo, name: str) -> Iterator[Die]:
-    """Entries that answer to ``name``, or that those with code and their copies are made from."""
+    """Entries named ``name``: with code, or the origins and declarations of those with code."""
     return (die for die, _ in _answering(info, name))
 
 
@@ -81,7 +81,7 @@ def is_only_inlined(info: DebugInfo, name: str) -> bool:
             if code is not False and info.ranges(die):
                 return False
             # What was compiled with -flto has its copies, and the word that they are inlined, in
-            # units that gcc made when linking.
+            # units that gcc writes when linking.
             across_units = across_units or die.unit.compiler.is_lto_input
             # Of a method, the declaration does not say so.
             copies = _copies(info, die) if code is None and not found else ()

@@ -64,7 +64,7 @@ def main_language(elf: Elf, info: DebugInfo) -> str:
 
 
 def linked_by_go(elf: Elf) -> bool:
-    """Whether Go's linker made the file."""
+    """Whether Go's linker wrote the file."""
     return any(elf.section_address(mark) is not None for mark in GO_SECTIONS)
 
 

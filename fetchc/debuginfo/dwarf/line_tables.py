@@ -1,4 +1,4 @@
-"""Line tables: the rows of a line program, which line of which file each instruction is of.
+"""Line tables: runs line programs, whose rows give the file and line of each instruction.
 
 Source: DWARF 5, sections 6.2.2 and 6.2.5.
 """
@@ -472,7 +472,7 @@ class CodeMap:
         self._info = info
 
     def lines(self, file: str) -> dict[str, Lines]:
-        """Of each source file whose path ends in ``file``: where its lines begin in the code."""
+        """By source file whose path ends in ``file``: the addresses at which each line begins."""
         wanted = _words(file)
         found: dict[str, dict[int, dict[Address, None]]] = {}
         seen = set()
@@ -578,7 +578,7 @@ class CodeMap:
         return tuple(sorted(found.values(), key=lambda one: (one.address, one.die)))
 
     def variables(self, instance: Instance) -> tuple[Variable, ...]:
-        """What the inlined call's code sees: its parameters, its locals, what is around it."""
+        """The variables visible in the inlined call: its own, then those around it."""
         assert instance.function.die is not None
         function = self._info.die(instance.function.die)
         own = self._info.die(instance.die)

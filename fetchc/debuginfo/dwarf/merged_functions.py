@@ -58,7 +58,7 @@ def folded_with(elf: Elf, info: DebugInfo, die: Die, address: Address) -> tuple[
 
 
 def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None:
-    """Of the functions that begin where ``die`` does, the one that the symbol names.
+    """The function at ``die``'s address that the symbol names.
 
     ``die`` itself where none has the name: the symbol is another name of it. None where the
     linker took the place from the one that has.
@@ -70,7 +70,7 @@ def own_entry(elf: Elf, info: DebugInfo, symbol: Symbol, die: Die) -> Die | None
 
 
 def wrapper_entry(info: DebugInfo, symbol: Symbol) -> Die | None:
-    """The entry without code of a function that gcc made a wrapper of another one.
+    """The entry without code of a function that gcc turned into a wrapper of another one.
 
     Its code has no entry: a jump to the other, or the other's body once more. None where the
     symbol is of something else.
@@ -102,7 +102,7 @@ def is_without_code(info: DebugInfo, name: str) -> bool:
 
 
 def merged_perhaps(info: DebugInfo, die: Die) -> tuple[str, ...]:
-    """Names of functions whose calls gcc may have made calls of ``die``, which has the code.
+    """Names of functions whose calls gcc may have redirected to ``die``, which has the code.
 
     Nothing says so: they are defined, take as much, are neither inlined nor have code.
     """

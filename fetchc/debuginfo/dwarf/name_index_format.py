@@ -165,7 +165,7 @@ def _padded(size: int) -> int:
 
 KIND_BITS = 3  # of a function's row, below its DieOffset
 # Names of types and variables, their rows, scopes, whether all variables are there; names of
-# functions, their rows, what is known of functions that are missing.
+# functions, their rows, which functions may be missing.
 _HEADER = Struct("=7Q")
 _OF_C = 0x8000  # no tag has this bit: DW_TAG_hi_user is 0xffff, but compilers use no such for types
 _SCOPED = "::"
@@ -293,14 +293,14 @@ def _keyword(tag: int) -> str:
 
 
 # ------------------------------------------------------------------------------
-# Entries of functions by name: those with code, and what code was made from.
+# Entries of functions by name: those with code, and their abstract origins.
 #
-# A name stands with a function's first declaration, so that the name of a copy, or of a method,
+# A name is at a function's first declaration, so that the name of a copy, or of a method,
 # is behind one or two references. All entries but mere declarations have rows: a function that
 # was inlined has one in each unit whose code has calls of it.
 
-# Kinds: it has code of its own; its body was put into callers (DW_AT_inline). Neither: what a
-# constructor's copies were made from, or a declaration in C whose symbol has another name.
+# Kinds: it has code of its own; its body was put into callers (DW_AT_inline). Neither: the abstract
+# origin of a constructor's copies, or a declaration in C whose symbol has another name.
 CODE, INLINED = 1, 2
 # What an index knows of a unit's functions: too little, all but those that stand within others, or
 # all that such a language has. What gcc makes of a function within a function is not among them.
@@ -436,7 +436,7 @@ class Scan:
 
     @property
     def rows(self) -> Iterable[Row]:
-        """Of types and variables."""
+        """The rows of types and variables."""
         return self.seen.values()
 
     @property
@@ -454,7 +454,7 @@ class Scan:
         return self.seen, list(self.scopes), rows, self.whole, self.function_coverage
 
     def add(self, found: Found) -> None:
-        """Take in what another pass found in the units behind."""
+        """Add what another pass found in later units."""
         seen, scopes, functions, whole, function_coverage = found
         number = {NOWHERE: NOWHERE}  # here, of each scope there
         for at, (around, name) in enumerate(scopes):

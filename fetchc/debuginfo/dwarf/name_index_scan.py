@@ -4,7 +4,7 @@ In a kernel, 15 million entries describe 35,000 types, each again and again: eve
 includes a header has its own. So the pass steps over what is inside functions, and takes of equal
 definitions the first. Equal are those of one name, scope, tag, size and line whose first two
 members have the same names: one is too few, as Redis 8 shows, and to read all takes long. Of
-variables all definitions have rows, by their declaration where that stands apart, and of those that
+variables all definitions have rows, by their declaration where that is separate, and of those that
 are merely declared the first of each scope, with linkage and without. Of functions see
 :mod:`fetchc.debuginfo.dwarf.name_index_format`. Entries are read by functions generated for each
 declaration, as in :mod:`fetchc.debuginfo.dwarf.forms`.
@@ -112,7 +112,7 @@ def _unpacked(declaration: Declaration) -> Read | None:
     # None where values have no fixed size, or a form is not one of the usual.
     sizes = declaration.encoding.sizes
     little = declaration.encoding.little
-    fields_of, inline = [""], False  # before and after a name that stands among the values
+    fields_of, inline = [""], False  # before and after a name that is among the values
     fields: dict[int, int] = {}  # attribute -> its place among the unpacked values
     constants: dict[int, int] = {}
     for attribute, form, constant in declaration.attributes:
@@ -169,7 +169,7 @@ def _with_offset(
 def _with_string(
     before: Struct, after: Struct, others: tuple[int, ...], size: int, line: int
 ) -> Read:
-    # The name stands among the values, with a length of its own.
+    # The name is among the values, with a length of its own.
     distance = before.size
 
     def read(unit: Unit, data: bytes, start: int, at: int) -> tuple[int, Name | None, int]:
@@ -238,7 +238,7 @@ def _unit(unit: Unit, found: Scan) -> None:
     if not top.has_children:
         return
     if unit.language is None:
-        found.whole = False  # whether namespaces are there is not known
+        found.whole = False  # it may have namespaces or not
     at, scope = top.stop, NOWHERE
     around: list[int] = []
     start = at

@@ -166,7 +166,7 @@ def _scopes(info: DebugInfo, die: Die, instance: Instance | None = None) -> list
         if scope.tag not in SCOPES:
             continue
         if scope.offset not in seen and scope.has(DW_AT_signature):
-            # A class of a type unit: here stands what it needs of members, there its scopes.
+            # A class of a type unit: here are the members it needs, there its scopes.
             seen.add(scope.offset)
             scope = info.follow(scope, DW_AT_signature) or scope
             around = list(info.ancestors(scope))

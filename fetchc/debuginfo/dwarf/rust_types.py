@@ -64,7 +64,7 @@ _WIDEST = 8  # bytes of a discriminant that a fetch-arg can hold
 
 
 def structure(types: TypeTable, die: Die) -> Type:
-    """A structure or an enum with fields, or its substitute."""
+    """A structure or an enum with fields, or the type that users see for it."""
     part = next(types.children(die, DW_TAG_variant_part), None)
     struct = type_entries.structure(types, die)
     if not isinstance(struct, StructType):
@@ -193,13 +193,13 @@ def offset_of(member: Die) -> ByteOffset:
 
 
 # ------------------------------------------------------------------------------
-# Types of Rust's standard library: what they are made of is data (targets/runtime/rust).
+# Types of Rust's standard library: their fields are data (targets/runtime/rust).
 
 _CAPACITY = "capacity"
 
 
 def library_type(types: TypeTable, die: Die, struct: StructType) -> Type | None:
-    """What ``struct`` is to its users; None of other types, and of one that is made otherwise."""
+    """What ``struct`` is to its users; None of other types, and of one with other fields."""
     plain = struct.name.partition("<")[0]
     for raw in _entries("type"):
         if plain in raw["names"]:

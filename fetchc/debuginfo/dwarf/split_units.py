@@ -66,9 +66,10 @@ class SplitFiles:
         return self._package
 
     def unit(self, skeleton: Unit) -> Unit:
-        """The unit that ``skeleton`` stands for.
+        """The split unit of ``skeleton``.
 
-        FC0909 where its file is not found, FC0908 where only files of other builds are.
+        Raises MissingDebugFile FC0909 where its file is not found, FC0908 where only files of other
+        builds are.
         """
         found = self._units.get(skeleton.offset)
         if found is None:
@@ -77,7 +78,7 @@ class SplitFiles:
         return found
 
     def unit_if_found(self, skeleton: Unit) -> Unit | None:
-        """The same; None, and ``missing`` set, where it is not there."""
+        """The split unit of ``skeleton``; None, with ``missing`` set, if its file is not found."""
         try:
             return self.unit(skeleton)
         except MissingDebugFile as absent:
@@ -85,7 +86,7 @@ class SplitFiles:
             return None
 
     def skeleton_of(self, unit: Unit) -> Unit:
-        """The skeleton that stands for ``unit`` in the program."""
+        """The skeleton of ``unit`` in the program."""
         found = self._skeletons.get(unit.offset)
         if found is not None:
             return found

@@ -86,7 +86,7 @@ def _of_version(elf: Elf, name: str) -> list[Symbol]:
 
 
 def with_clones(elf: Elf, name: str) -> list[Symbol]:
-    """Those of exactly that name, then of what optimisers made of it."""
+    """Symbols of exactly that name, then those of the clones that optimizers create."""
     return [*_code_symbols(elf, name), *_clones(elf, name)]
 
 
@@ -213,7 +213,7 @@ def is_inlined(info: DebugInfo, die: Die) -> bool:
 
 
 def _split_off(info: DebugInfo, symbol: Symbol, found: Iterable[Function]) -> Function | None:
-    # A cold part is one of the ranges of what it was split off from, which is known already: to
+    # A cold part is one of the ranges of what it was split off from, which is in ``found``: to
     # find it by its own address takes a walk over the unit.
     for function in found:
         die = None if function.die is None else info.die(function.die)

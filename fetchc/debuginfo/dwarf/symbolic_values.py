@@ -1,6 +1,6 @@
 """Values on the stack of a location expression, without a process: symbols and what is added.
 
-An entry is a number, an address (kept as the place in memory that starts there), or
+An entry is a number, an address (represented as the place in memory that starts there), or
 something that only a run could tell, with the words for the user.
 """
 
@@ -92,7 +92,7 @@ def moved(at: Place, distance: int) -> Place:
 
 
 def resolve_frame(at: Place, cfa: Place) -> Place:
-    """``at`` with every frame-relative part made relative to ``cfa``.
+    """``at`` with every frame-relative part relative to ``cfa``.
 
     ``cfa`` is the place whose first byte the canonical frame address is, the answer of
     :func:`fetchc.debuginfo.dwarf.call_frames.cfa_at`.

@@ -31,7 +31,7 @@ _MOST, _DEEPEST = 10_000, 64
 
 
 def instance_name(info: DebugInfo, die: Die) -> str:
-    """The name of a class that a template made, with its arguments.
+    """The name of a class template's instance, with its arguments.
 
     Raises DebugInfoError FC0904 where its arguments have no end.
     """

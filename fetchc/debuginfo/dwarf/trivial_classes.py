@@ -5,7 +5,7 @@ constructor or a destructor of its own, with virtual functions or bases, or with
 member. Source: Itanium C++ ABI, 1.1 (definitions) and 3.1.2.3. gcc writes what a class declares
 and, from version 7 on, what of that is defaulted or deleted; clang states the answer. With
 -gstrict-dwarf, up to DWARF 4, both write what is declared alone; of a type unit, and of a partial
-one, the other units tell which compiler made it.
+one, the other units say which compiler wrote it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Types: debugging information entries become types of the vocabulary, one at a time.
+"""Converts type entries to the types of :mod:`fetchc.program.types`, one at a time.
 
 A type is read when asked for and refers to others by the offset of their entry, so a
 cycle costs nothing. What no entry describes (``void``, the inner dimensions of an array,
@@ -159,7 +159,7 @@ class TypeTable:
         self._ids: dict[Type, TypeId] = {self._interned[0]: VOID}
 
     def cpp_compilers(self, unit: Unit) -> frozenset[Compiler]:
-        """Which compilers may have made a unit of C++: type units and partial ones do not say."""
+        """The compilers that a unit of C++ may be from: type units and partial ones do not say."""
         if unit.compiler.producer:
             return frozenset({unit.compiler})
         if self._compilers is None:
@@ -199,7 +199,7 @@ class TypeTable:
         return self.info.follow(die, attribute)
 
     def resolved(self, die: Die) -> Die:
-        """``die``, or its substitute: a type unit's type, the origin of a copy."""
+        """``die``, or the entry it refers to: a type unit's type, the abstract origin of a copy."""
         for step in self._steps(die, (DW_AT_signature, DW_AT_abstract_origin)):
             die = step
         return die
@@ -475,7 +475,7 @@ def _unplaced(
 
 
 def _of_no_room(types: TypeTable, name: str) -> Member:
-    # rustc 1.63 says so of a function that a closure captured: it is known by its type alone,
+    # rustc 1.63 says so of a function that a closure captured: its type alone identifies it,
     # and described as the pointer that it is not.
     unknown = UnknownType(name, ByteSize(0), "it takes no room in the object")
     return Member(name, types.intern(unknown), ByteOffset(0), None, False)
@@ -556,7 +556,7 @@ def _bit_field(types: TypeTable, die: Die, of_union: bool) -> BitField | None:
 SIGNED = frozenset({DW_ATE_signed, DW_ATE_signed_char})
 UNSIGNED = frozenset({DW_ATE_unsigned, DW_ATE_unsigned_char, DW_ATE_boolean, DW_ATE_UTF})
 CHARACTERS = frozenset({DW_ATE_signed_char, DW_ATE_unsigned_char})
-# All that clang says of _BitInt(13), or of its older name: it does not say what is in the padding
+# All that clang says of _BitInt(13), or of its older name: the padding bits may have any value
 # (14 puts -3 as 0x1ffd into its two bytes, and three bytes of _BitInt(24) into four).
 WITHOUT_WIDTH = frozenset({"_BitInt", "_ExtInt"})
 ENDIANITY_BIG, ENDIANITY_LITTLE = 1, 2  # DW_END_*: DWARF 5, table 7.16
@@ -579,7 +579,7 @@ def base(types: TypeTable, die: Die, *, in_one_byte: bool = False) -> Type:
     encoding = die.unsigned(DW_AT_encoding)
     bits = die.unsigned(DW_AT_bit_size)
     if encoding in (DW_ATE_signed, DW_ATE_unsigned) and bits is not None and bits != 8 * stated:
-        # _BitInt(13): the compiler chooses the padding bits.
+        # _BitInt(13): the compiler decides what the padding bits contain.
         return UnknownType(name, size, f"only {bits} of its bits are defined")
     if bits is None and name.removeprefix("unsigned ") in WITHOUT_WIDTH:
         return UnknownType(name, size, "how many bits it has is not described")

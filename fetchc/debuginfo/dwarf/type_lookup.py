@@ -1,4 +1,4 @@
-"""Types by name, as a person spells it.
+"""Finds types by the name that a user writes.
 
 A name is looked for in the unit of the function at hand first, then in the whole file. Unlike
 definitions of one name are all handed back, for the caller to refuse.
@@ -253,7 +253,7 @@ def type_names(types: TypeTable) -> Iterator[str]:
 
 def _base(types: TypeTable, base: Base, home: Unit | None) -> tuple[TypeId, ...]:
     # A word of the language: any unit's will do, so the search stops early, and what no unit
-    # uses is made up where the platform leaves no choice.
+    # uses is built from the name where the platform has one layout for it.
     for unit in _first_units(types, home):
         for child in types.info.at_top(unit):
             if child.tag == DW_TAG_base_type and child.string(DW_AT_name) in base.names:

@@ -1,4 +1,4 @@
-"""Units of .debug_info and .debug_types: headers, and what their top DIE says.
+"""Units of .debug_info and .debug_types: headers, and the attributes of their top DIE.
 
 Source: DWARF 5, section 7.5.1 (unit headers); DWARF 2 to 4, the same section.
 """
@@ -143,7 +143,7 @@ class Unit:
 
     @property
     def marks(self) -> Marks:
-        """Where entries are known to start."""
+        """Offsets at which entries start, for walks to begin."""
         if self._marks is None:
             self._marks = self.info.marks(self)
         return self._marks
@@ -244,7 +244,7 @@ class Unit:
 
     @property
     def compiler(self) -> Compiler:
-        """Who made the unit, by its DW_AT_producer."""
+        """The compiler of the unit, by its DW_AT_producer."""
         if self._compiler is None:
             self._compiler = compiler_of(self.top.string(c.DW_AT_producer) or "")
         return self._compiler

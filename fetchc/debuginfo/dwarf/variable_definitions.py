@@ -1,4 +1,4 @@
-"""Where a variable is defined that is declared elsewhere, and variables that are constants.
+"""Finds the definition of a variable that is declared elsewhere, and values of constants.
 
 Source: DWARF 5, section 4.1.
 """

@@ -162,7 +162,7 @@ def _ranges(
 # ------------------------------------------------------------------------------
 # Where the number of elements of a variable-length array is.
 #
-# Its first subrange names a variable that the compiler made for it, or has an expression of its
+# Its first subrange names a variable that the compiler adds for it, or has an expression of its
 # own. Source: DWARF 5, sections 5.13 (subranges) and 2.19 (static and dynamic values of
 # attributes).
 

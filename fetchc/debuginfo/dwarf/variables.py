@@ -1,6 +1,6 @@
 """Parameters, results and locals: which ones a function has, and where each of them is.
 
-A function's entry with code often stands apart from the one that was declared: the
+A function's entry with code is often apart from the one that was declared: the
 concrete copy leaves out parameters it does not use, the abstract one has no places. Here
 they are put together: names, types and order of the abstract, places of the concrete.
 Reference: DWARF 5, sections 3.3.8 (instances), 3.4 (blocks), 4.1 (variables).
@@ -80,7 +80,7 @@ INNER = frozenset({DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 
 
 def parameters(info: DebugInfo, die: Die) -> tuple[Variable, ...]:
-    """Of the function with that concrete entry: parameters, then Go's results, as declared."""
+    """The function's parameters, then Go's results, as declared; ``die`` is its concrete entry."""
     go = is_go(declaration(info, die).unit)
     entries = merged(info, die, _formal)
     names = _parameter_names(info, entries)
@@ -435,7 +435,7 @@ def description_of(die: Die, attribute: int) -> bytes | LocationListRef:
 
 
 def without_location(info: DebugInfo, die: Die) -> Place:
-    """What stands for a variable that has no DW_AT_location: its constant value, or nothing."""
+    """The place of a variable that has no DW_AT_location: its constant value, or Absent."""
     valued = info.inherited(die, DW_AT_const_value)
     if valued is None:
         return NO_LOCATION

@@ -53,7 +53,7 @@ def inflated(image: Image, header: SectionHeader) -> tuple[int, Inflater]:
     """The size of a compressed section's content, and what inflates it as it is read.
 
     Raises DebugInfoError FC0904 where the container is damaged, FC0905 where the method is not
-    known or its library is missing.
+    supported or its library is missing.
     """
     path, name, mapped = image.path, header.name, image.map
     start, end = int(header.offset), header.offset + header.size

@@ -1,4 +1,4 @@
-"""An ELF file and, where there is one, its separate debug file, as one thing to ask."""
+"""An ELF file together with its separate debug file, where there is one."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ class Elf:
         return any(each.address <= address < each.address + each.size for each in marked)
 
     def is_discarded(self, address: Address) -> bool:
-        """Whether it stands for the address of what the linker left out (``--gc-sections``).
+        """Whether it replaces the address of what the linker left out (``--gc-sections``).
 
         GNU's linkers write 0, where nothing but the file's own header can be; LLVM's the highest
         number. Sources: binutils, bfd/reloc.c (_bfd_clear_contents); LLVM, lld/ELF/InputSection.cpp

@@ -137,7 +137,7 @@ class Section:
         """The NUL-terminated string at ``offset``, without its NUL."""
         if not 0 <= offset < self.size:
             raise self.error("string outside the section", offset)
-        # How far to inflate cannot be known; a plain section is searched at once.
+        # How far to inflate is unknown; a plain section is searched at once.
         guess = self.size if self._inflater is None else _STRING_GUESS
         stop = offset
         while True:

@@ -1,4 +1,4 @@
-"""Functions that a file calls and another one has. Off the hot path: only refusals ask."""
+"""Finds the library that defines an imported function. Only refusals ask: off the hot path."""
 
 from __future__ import annotations
 

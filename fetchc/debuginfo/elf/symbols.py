@@ -1,4 +1,4 @@
-"""Symbol tables, searched by bytes.
+"""Searches symbol tables by bytes, without decoding every symbol.
 
 A name is looked for in the string table, its offset then in the symbol table: 15 ms on
 130,000 symbols where decoding them takes seconds. Linkers merge tails, so a name may exist

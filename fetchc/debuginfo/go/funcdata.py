@@ -1,4 +1,4 @@
-"""FUNCDATA and _func of Go: what the function table says of a function's arguments.
+"""FUNCDATA and _func of Go: what Go's function table says of a function's arguments.
 
 The table (.gopclntab) is there in every Go program, stripped or not. Two things of it prove or
 disprove that the debug information lists every parameter: the bytes that a call's parameters

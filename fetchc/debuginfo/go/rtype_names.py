@@ -70,7 +70,7 @@ _WAYS = {1: "<-chan ", 2: "chan<- ", 3: "chan "}
 
 
 class Shapes:
-    """Program types by the address of their descriptor. ``made`` are those without one."""
+    """Program types by the address of their descriptor. ``interned`` has those without one."""
 
     __slots__ = ("_interned", "_types", "descriptors", "intern", "word")
 
@@ -308,7 +308,7 @@ def _around(shapes: Shapes, modifier: str, inner: TypeId) -> Type | None:
 
 
 def descriptor_of(shapes: Shapes, resolved: Type) -> Descriptor | None:
-    """The descriptor of a pointer, slice or array that was made of a type with one, if any."""
+    """The descriptor of a pointer, slice or array whose element type has one; None without."""
     inner = (
         resolved.target
         if isinstance(resolved, PointerType)
@@ -477,7 +477,7 @@ def descriptors_of(elf: Elf, architecture: str) -> Descriptors | None:
 def interface_tables(elf: Elf, architecture: str) -> tuple[tuple[str, str], ...]:
     """Names of interfaces, each with that of a type that is converted to it, as the linker writes.
 
-    None of a program whose tables are damaged, or of a version that is not known.
+    None of a program whose tables are damaged, or of a version that is not supported.
     """
     try:
         descriptors = descriptors_of(elf, architecture)

@@ -54,7 +54,7 @@ class Field(Record):
 class Descriptor(Record):
     """A type at ``address``. ``name`` is what ``%T`` prints, ``package`` the whole path.
 
-    ``parts`` are the descriptors that it is made of: the element, a map's key and element, the
+    ``parts`` are the descriptors of its parts: the element, a map's key and element, the
     parameters and results of a function. ``count`` is of an array's elements, an interface's
     methods, a function's parameters; of a channel the ways it goes (1 receives, 2 sends).
     ``direct``: an interface has the value itself in its data word. ``methods`` is where the list
@@ -164,7 +164,7 @@ class Descriptors:
     def interface_tables(self) -> Iterator[tuple[int, int]]:
         """Where the descriptors of an interface with methods and of a type in it are.
 
-        For each table that the linker made: of a conversion that the source has.
+        One for each itab that the linker writes, which is for a conversion in the source.
         """
         # itab: interface, type, hash, functions, at least room for one.
         memory, word = self.memory, self.memory.word_bytes

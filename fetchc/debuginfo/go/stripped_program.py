@@ -168,7 +168,7 @@ class StrippedGoProgram(DwarfProgram):
     def global_variables(
         self, name: str, function: Function | None, loosely: bool = False
     ) -> tuple[Variable, ...]:
-        """Of Go only the run time's description of the program, where it is found to be."""
+        """The C variables of that name; for Go only ``runtime.firstmoduledata``."""
         if name != _MODULE:
             return super().global_variables(name, function, loosely) if self._info.present else ()
         found = module(self._table)

@@ -27,7 +27,7 @@ __all__ = [
 _CRC_CHUNK = 1 << 20
 _CRC_MOST = (
     4 << 30
-)  # bytes that a checksum is made of, in seconds: a sparse file costs its owner nothing
+)  # bytes that a checksum covers, in seconds: a sparse file costs its owner nothing
 
 
 class MissingDebugFile(DebugInfoError):

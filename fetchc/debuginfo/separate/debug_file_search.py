@@ -438,7 +438,7 @@ def advice(root: str, path: str, tried: tuple[str, ...]) -> tuple[tuple[str, ...
 
 
 def _package(root: str, path: str) -> str:
-    # The Debian package that a file is of; empty where none is known.
+    # The Debian package that contains a file; empty where dpkg lists none.
     real = real_path(path, root)
     if root and real.startswith(root + "/"):
         real = real[len(root) :]

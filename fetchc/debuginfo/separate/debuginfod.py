@@ -84,7 +84,7 @@ class Limits(Record):
     """Seconds without 100 KB, seconds in all, bytes; 0: as long as it takes.
 
     The first and the second are those of elfutils. A file is never longer than 4 GiB, unless
-    DEBUGINFOD_MAXSIZE says so: more than any debug file known, less than a disk.
+    DEBUGINFOD_MAXSIZE says so: more than any debug file, less than a disk.
     """
 
     quiet: float = 90.0
@@ -277,7 +277,7 @@ class Store:
         return os.path.join(self.folder, build_id + suffix)
 
     def partial(self, build_id: str) -> tuple[int, str]:
-        """A file to write a download to, open, and its path; OSError where none can be made."""
+        """A file to write a download to, open, and its path; OSError where none can be created."""
         from tempfile import mkstemp
 
         cache = self._cache
