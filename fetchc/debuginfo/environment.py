@@ -19,7 +19,7 @@ _MOST_PENDING = 16  # files waiting to be written: each has its bytes in memory
 
 
 class CacheFolder:
-    """A folder with results that are expensive to compute, and what is to be written to it.
+    """A folder of cached results, and the results still to be written to it.
 
     ``user`` owns it: the effective user by default. ``write`` is called with name and content of
     each file in place of writing it, for a process that may not. ``notes`` say why a file is not
@@ -47,7 +47,7 @@ class CacheFolder:
         self._pending.append(write)
 
     def save(self) -> None:
-        """Write what was computed and is not in the folder yet; nothing where that is refused."""
+        """Write the results that are not in the folder yet; nothing where writing is refused."""
         while self._pending:
             self._pending.pop()()
 

@@ -107,7 +107,7 @@ def of_several(count: int) -> Absent:
 # Pointers of a kernel into the memory of the running program, which DWARF does not mark.
 #
 # The kernel's source says ``__user``; compilers leave it out. ``targets/kernel/user.toml`` has
-# the well-known ones, as for BTF.
+# common ones, as for BTF.
 
 _DEEPEST = 64
 
@@ -130,7 +130,7 @@ def marked_parameters(
 
 
 def marked_members(program: Program, struct: StructType) -> StructType:
-    """The structure with those of its pointers marked that lead to the program's memory."""
+    """The structure, with the pointers to user memory marked ``__user``."""
     users = table("kernel/user")["members"].get(struct.name)
     if not users:
         return struct

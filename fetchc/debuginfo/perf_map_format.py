@@ -17,7 +17,7 @@ HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
 class MapLine(Record):
-    """A piece of code and what it is called."""
+    """One line: the address, size and name of a piece of code."""
 
     start: int
     size: int

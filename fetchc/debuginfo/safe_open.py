@@ -36,7 +36,7 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def open_regular(path: str, root: str = "") -> tuple[int, os.stat_result]:
-    """A descriptor to read the regular file at ``path``, and what fstat(2) says of it.
+    """A descriptor to read the regular file at ``path``, and its fstat(2).
 
     ``path`` is as seen from here; where it is below ``root``, it is resolved in there. Raises
     OSError, also for what is no regular file, and ValueError for a NUL in the path.
@@ -75,7 +75,7 @@ def read_regular(path: str, most: int, root: str = "") -> bytes:
 
 
 def is_regular(path: str, root: str = "") -> bool:
-    """Whether there is a regular file at ``path``, which is not opened for that."""
+    """Whether there is a regular file at ``path``; the file is not opened."""
     status = _status(path, root)
     return status is not None and S_ISREG(status.st_mode)
 
@@ -125,7 +125,7 @@ def root_of(path: str) -> str:
 
 
 def resolved(root: str, path: str) -> str:
-    """``path`` of the file system whose root directory is ``root``, as seen from outside.
+    """The path outside of ``root`` of ``path`` in the file system whose root is ``root``.
 
     Without links as far as it is there. As given, below ``root``, where that cannot be found out.
     """

@@ -14,7 +14,7 @@ __all__ = ["NoElfFacts", "NoEvidence", "WithoutDwarf"]
 
 
 class NoElfFacts:
-    """:class:`~fetchc.program.protocol.ElfFacts` of what is no ELF file."""
+    """:class:`~fetchc.program.protocol.ElfFacts` of a file that is not ELF."""
 
     __slots__ = ()
 
@@ -52,7 +52,7 @@ class NoElfFacts:
 
 
 class NoEvidence:
-    """:class:`~fetchc.program.protocol.Evidence` of what has no machine code to look at."""
+    """:class:`~fetchc.program.protocol.Evidence` of a file without machine code."""
 
     __slots__ = ()
 
@@ -61,7 +61,7 @@ class NoEvidence:
         return False
 
     def is_only_inlined(self, name: str) -> bool:
-        """False: what is listed has code of its own."""
+        """False: every function listed has code of its own."""
         return False
 
     def lacks_code(self, name: str) -> bool:
@@ -135,7 +135,7 @@ class WithoutDwarf:
         return None
 
     def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
-        """No notes: what there is to know is in the file itself."""
+        """No notes; the help asks for another file."""
         return (), "take a file that describes it"
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
@@ -143,7 +143,7 @@ class WithoutDwarf:
         return ()
 
     def body_address(self, function: Function) -> Address:
-        """The function's start: there is no line table."""
+        """The function's first instruction: there is no line table."""
         return function.address
 
     def code_map(self) -> CodeMap | None:

@@ -98,7 +98,7 @@ class Image(Record):
 
 
 class Deref(Record):
-    """``+offset(base)``: what memory holds at base plus offset.
+    """``+offset(base)``: the memory at base plus offset.
 
     ``user`` is ``+u``: user memory, read from a kernel probe.
     """
@@ -123,7 +123,7 @@ Value = (
 
 
 def is_address(value: Value) -> bool:
-    """Whether ``value`` is an address, of which the kernel can only give what it holds."""
+    """Whether ``value`` is an address, of which the kernel gives only the memory there."""
     if isinstance(value, KernelValue):
         return value.rule == "symbol" and not value.loads
     return isinstance(value, Absolute | Image)

@@ -22,7 +22,7 @@ __all__ = ["Mapped", "MappedMethods"]
 
 
 class Mapped(Record):
-    """A method's code: relative to the image, in the file; what maps call it.
+    """A method's code: its address in the image, its file offset, its name in perf maps.
 
     ``symbol`` is its name as ``fetchc functions`` prints it.
     """

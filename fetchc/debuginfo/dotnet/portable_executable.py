@@ -39,7 +39,7 @@ MACHINES = {0x8664: "x86_64", 0xAA64: "aarch64", 0x14C: "i386", 0x1C4: "arm"}
 
 
 class NotSupported(DebugInfoError):
-    """The file is right, and uses what is not read (FC0905)."""
+    """The file is well-formed, and uses a feature that is not supported (FC0905)."""
 
 
 class PeSection(Record):

@@ -32,7 +32,7 @@ __all__ = ["AddressTable", "aranges", "function_at", "functions", "lists_from", 
 
 
 def ranges(die: Die) -> tuple[Range, ...]:
-    """Half-open ranges of code in the order of the file; none of what the linker left out."""
+    """Half-open address ranges in the file's order, without those that the linker left out."""
     if die.has(c.DW_AT_high_pc):
         low = die.address(c.DW_AT_low_pc)
         if low is None:
@@ -338,7 +338,7 @@ _SEARCHES = 3
 
 
 def function_at(unit: Unit, address: Address) -> Die | None:
-    """The concrete subprogram of ``unit`` one of whose ranges starts at ``address``."""
+    """The concrete subprogram of ``unit`` with a range that starts at ``address``."""
     cached = unit.marks.function(address)
     if cached is not None:
         return None if cached < 0 else Die(unit, cached)

@@ -57,7 +57,7 @@ ADDRESS_SPACE = 1 << 64
 
 
 class Dimension(Record):
-    """One subrange: its number of elements, None where it is not fixed; what is odd about it."""
+    """A subrange: its number of elements, None where it is not fixed, and why it is refused."""
 
     count: int | None
     odd: str | None = None

@@ -238,7 +238,7 @@ class _Search:
         return Callers(frame.return_address(), tuple(found), reason)
 
     def caller(self, called: Function, frame: Frame, address: Address, depth: int) -> Caller | None:
-        """The call that returns to ``address``; None where nothing is said of it."""
+        """The call that returns to ``address``; None where no call site describes it."""
         found = self.site(called, address)
         if found is None or found[2].tail:
             return None
@@ -311,7 +311,7 @@ class _Search:
         return any(name in (called.symbol, called.name) for name in self.spelled(origin))
 
     def spelled(self, origin: Die) -> Iterator[str]:
-        """The names of what an entry declares, that of its symbol first."""
+        """The names of the function that an entry declares, its symbol's first."""
         for attribute in (DW_AT_linkage_name, DW_AT_name):
             holder = self._info.inherited(origin, attribute)
             name = None if holder is None else holder.string(attribute)
@@ -366,7 +366,7 @@ class _Search:
         return ""
 
     def is_of_its_own(self, die: Die) -> bool:
-        """Whether a function may do with registers what others may not."""
+        """Whether a function may use registers against the calling convention."""
         for attribute in (DW_AT_noreturn, DW_AT_calling_convention):
             holder = self._info.inherited(die, attribute)
             if holder is None:

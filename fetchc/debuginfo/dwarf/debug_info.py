@@ -92,7 +92,7 @@ class DebugFiles:
     def add(
         self, path: str, opener: Opener, units: list[tuple[Section, bool]], split: bool = False
     ) -> SectionSet:
-        """Further sections, whose units get DieOffsets behind those of the program."""
+        """Add sections, whose units get DieOffsets after those of the program."""
         assert self.own.unit_sections
         return self._add(path, opener, units, split)
 
@@ -116,7 +116,7 @@ class DebugFiles:
 
     @property
     def supplementary(self) -> SupplementaryFile:
-        """The file that dwz moved to what several programs share."""
+        """The supplementary file that dwz wrote for several programs."""
         if self._supplementary is None:
             self._supplementary = SupplementaryFile(self._info)
         return self._supplementary
@@ -247,7 +247,7 @@ class DebugInfo:
 
     @property
     def name_index(self) -> NameIndex:
-        """Types, variables and functions by name, for what would read all units."""
+        """The index of types, variables and functions by name, which saves reading all units."""
         if self._name_index is None:
             from fetchc.debuginfo.dwarf.name_index import NameIndex
 
@@ -410,7 +410,7 @@ class DebugInfo:
         return tuple([Die(unit, at) for at in dies.ancestors(unit, die.position)])
 
     def function_at(self, address: Address) -> Die | None:
-        """The concrete DW_TAG_subprogram one of whose ranges starts at ``address``."""
+        """The concrete DW_TAG_subprogram with a range that starts at ``address``, or None."""
         unit = self.unit_of_address(address)
         return None if unit is None else function_at(unit, address)
 
@@ -450,7 +450,7 @@ class DebugInfo:
         )
 
     def instance_name(self, die: Die) -> str:
-        """The name, with its arguments, of a template's instance whose DW_AT_name has none."""
+        """The name with template arguments of an instance whose DW_AT_name has none."""
         from fetchc.debuginfo.dwarf.template_names import instance_name
 
         return instance_name(self, die)

@@ -221,7 +221,7 @@ class DwarfProgram:
         return found
 
     def result(self, function: Function) -> TypeId | None:
-        """Type of the result, None for void and for Go, whose results are variables."""
+        """Type of the result; None for void, and for Go, whose results are variables."""
         from fetchc.debuginfo.dwarf.variables import is_undescribed, result
         from fetchc.program.types import UnknownType
 
@@ -661,7 +661,7 @@ class DwarfEvidence:
         return resolve_frame(FrameRelative(ByteOffset(0)), rule)
 
     def frame_is_valid(self, function: Function, address: Address) -> bool:
-        """Whether places counted from the function's frame are what they say at ``address``."""
+        """Whether frame-relative places of the function are valid at ``address``."""
         from fetchc.debuginfo.dwarf.enclosing_frames import is_own_frame_base
         from fetchc.debuginfo.dwarf.variables import frame_base_at
 

@@ -62,7 +62,7 @@ def reader(declaration: Declaration) -> Read:
 
 
 def named(declaration: Declaration) -> Read:
-    """How entries of the declaration are read of which the name alone is of interest.
+    """The reader of entries of the declaration, for their names alone.
 
     Variables have places, whose size varies.
     """

@@ -135,7 +135,7 @@ def at_entry(at: Place) -> Place:
 
 
 def pointer_to(target: Place, offset: ByteOffset) -> Place:
-    """The address of what is ``offset`` bytes into ``target``, as a value."""
+    """The address ``offset`` bytes into ``target``, as a value."""
     match target:
         case InMemory() | FrameRelative() | AtAddress() | Indirect() if offset:
             return pointer_to(moved(target, offset), ByteOffset(0))
@@ -201,7 +201,7 @@ def dereferenced(value: Value) -> Value:
 
 
 def as_memory(value: Value) -> Place:
-    """The object whose address ``value`` is."""
+    """The place of the object at the address ``value``."""
     match value:
         case Start(at):
             return at

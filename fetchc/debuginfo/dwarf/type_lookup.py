@@ -125,7 +125,7 @@ def _typedefs(types: TypeTable, die: Die) -> set[object]:
 
 
 def indexed(types: TypeTable, name: str, tags: frozenset[int]) -> list[Die] | None:
-    """The definitions that the index has of that name; None where there is no index."""
+    """The index's definitions of that name; None where there is no index."""
     # One is of one file.
     found = None if types.info.files.in_several_files else types.info.name_index.named(name, tags)
     return None if found is None else [types.info.die(offset) for offset in found]

@@ -95,7 +95,7 @@ def parameters(info: DebugInfo, die: Die) -> tuple[Variable, ...]:
 
 
 def result(info: DebugInfo, die: Die) -> TypeId | None:
-    """Type of what the function returns; None for void, and for Go, which has variables."""
+    """Type of the function's result; None for void, and for Go, whose results are variables."""
     if is_go(declaration(info, die).unit):
         return None
     holder = info.inherited(die, DW_AT_type)

@@ -124,7 +124,7 @@ class Elf:
         return None if header is None else header.address
 
     def section_range(self, name: str) -> tuple[int, int] | None:
-        """Addresses of the section's first byte and of what is behind its last; None if absent."""
+        """Addresses of the section's first byte and after its last; None if absent."""
         header = self._image.header(name)
         return None if header is None else (header.address, header.address + header.size)
 
@@ -232,7 +232,7 @@ class Elf:
         return address == (1 << 8 * self.word_bytes) - 1
 
     def may_fold(self) -> bool:
-        """Whether its linker makes one of functions with the same code, if it is asked to."""
+        """Whether its linker can fold functions with the same code."""
         if self.open_section(".note.gnu.gold-version") is not None:
             return True
         comment = self.section(".comment")

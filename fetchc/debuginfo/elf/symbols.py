@@ -78,7 +78,7 @@ class SymbolTable:
         return tuple([one for one in self._called(name) if one.section != _SHN_UNDEF])
 
     def needs(self, name: str) -> bool:
-        """Whether there is an undefined symbol of exactly that name: another file has it."""
+        """Whether exactly that name is an undefined symbol: another file defines it."""
         return any(one.section == _SHN_UNDEF for one in self._called(name))
 
     def numbers(self, name: str) -> tuple[int, ...]:

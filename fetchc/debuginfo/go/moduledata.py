@@ -46,7 +46,7 @@ class GoVersion(Record):
 
 
 class Module(Record):
-    """runtime.firstmoduledata at ``address``: what is read of it.
+    """The fields of runtime.firstmoduledata, which is at ``address``.
 
     The types' descriptors and names are from ``types`` to ``end``. ``listed`` are the types that
     the file lists (address, count of 4-byte offsets), ``tables`` the interface tables (address,
@@ -118,7 +118,7 @@ def module(functions: FunctionTable) -> Module:
 
 
 def supported_version(memory: Memory) -> GoVersion:
-    """Which Go built the program; DebugInfoError FC0905 where that is not one of the known."""
+    """Which Go built the program; DebugInfoError FC0905 for a version that is not supported."""
     facts = table("runtime/go/program")
     found = build_version(memory)
     if found is None:

@@ -118,7 +118,7 @@ class Descriptors:
         return found
 
     def must_fit(self, one: Descriptor) -> None:
-        """Raise DebugInfoError FC0904 where a type is not as long as what it is made of.
+        """Raise DebugInfoError FC0904 where a type's size does not fit its parts.
 
         That is so of bytes which are no descriptor: of a type's own size, of its parts and fields.
         """

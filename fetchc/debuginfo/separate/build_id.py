@@ -51,7 +51,7 @@ def read_link(image: Image) -> tuple[str, int] | None:
 
 
 def read_alternate(image: Image) -> tuple[str, str]:
-    """Name and build-id of the file that dwz moved what several files share to.
+    """Name and build ID of the supplementary file that dwz wrote for several files.
 
     In DWARF 5, a checksum of dwz's own is in the build-id's place.
     """
