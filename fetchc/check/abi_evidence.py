@@ -69,10 +69,10 @@ def passed_place(site: Site, function: Function, variable: Variable, by_conventi
         case Pieces(pieces=pieces):
             asked = [one for one in pieces if not is_unfetchable(site, one.place)]
             unused = [one for one in asked if not any(_covers(it, one) for it in described)]
-            gone = [one for one in unused if not _is_read(site, function, extents, one.place)]
-            if pieces and len(gone) == len(pieces):
+            unread = [one for one in unused if not _is_read(site, function, extents, one.place)]
+            if pieces and len(unread) == len(pieces):
                 return _MAY_NOT_BE_PASSED
-            return by_convention if not gone else _without(by_convention, gone)
+            return by_convention if not unread else _without(by_convention, unread)
         case InMemory():
             types = SiteTypes(site)
             whole = isinstance(types.resolved(variable.type), StructType)
@@ -89,8 +89,8 @@ def passed_place(site: Site, function: Function, variable: Variable, by_conventi
 
 
 def _is_read(site: Site, function: Function, extents: Sequence[Extent], register: Place) -> bool:
-    # Whether the function reads the register that a parameter comes in. Its code is asked where
-    # targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
+    # Whether the function reads the register that a parameter comes in. Its code shows it where
+    # targets/arch describes calls (x86-64); elsewhere any place of the variable counts.
     from fetchc.target.machines import call_rules
 
     if call_rules(site.program.architecture) is None:
@@ -104,14 +104,14 @@ def _if_touched(
     # A structure on the stack has its slot whatever becomes of it. Where the function reads
     # nothing of it, the caller need not fill the slot: LLVM's inference of `readnone` for the
     # argument (FunctionAttrs.cpp) makes the stores dead. So its code has to name the slot.
-    # Done where targets/arch tells of calls (x86-64); elsewhere any place of the variable counts.
+    # Done where targets/arch describes calls (x86-64); elsewhere any place of the variable counts.
     from fetchc.target.machines import call_rules
 
     program, machine = site.program, site.architecture
     if place.register != machine.stack_pointer or call_rules(program.architecture) is None:
         extents = program.extents(variable, function)
-        known = any(_is_passed(one.place) for one in extents)
-        return place if known else _MAY_NOT_BE_PASSED
+        passed = any(_is_passed(one.place) for one in extents)
+        return place if passed else _MAY_NOT_BE_PASSED
     low = place.offset - machine.entry_stack_bytes
     try:
         if any(low <= from_cfa < low + size for _, from_cfa in frame_accesses(site, function)):
@@ -148,10 +148,10 @@ _MAY_NOT_BE_PASSED = Absent(
 )
 
 
-def _without(place: Pieces, gone: list[Piece]) -> Pieces:
+def _without(place: Pieces, unread: list[Piece]) -> Pieces:
     return Pieces(
         tuple(
-            Piece(one.offset, one.size, _MAY_NOT_BE_PASSED) if one in gone else one
+            Piece(one.offset, one.size, _MAY_NOT_BE_PASSED) if one in unread else one
             for one in place.pieces
         )
     )
@@ -209,8 +209,8 @@ def unconfirmed_place(
 ) -> Place:
     """The place ``by_convention`` of a parameter for which there is no evidence, or Absent.
 
-    Where another parameter proves that the convention does not hold for this function, nothing is
-    known of this one.
+    Where another parameter proves that the function does not follow the convention, nobody knows
+    the place of this one.
     """
     if is_clone(function):
         return Absent(
@@ -252,7 +252,7 @@ def _elsewhere(
         if found is None or isinstance(place, Absent) or is_consistent(found, place):
             continue
         if place == Pieces(()):
-            continue  # an empty class, of which g++ has a slot that is another one's
+            continue  # an empty class: g++ gives it a slot that is another parameter's
         if function.external:
             if isinstance(found, Constant | PointerTo):
                 continue
@@ -267,7 +267,7 @@ def follows_convention(site: Site, function: Function) -> bool:
     if function.foreign:
         return False
     if not function.external or is_clone(function):
-        return True  # what tells of one parameter there tells of no other convention
+        return True  # evidence about one parameter there says nothing about the convention
     places = entry_places(site.program, convention_for(site.program, function), function)
     return _elsewhere(site, function, site.program.parameters(function), places) is None
 
@@ -292,17 +292,17 @@ def _is_of_no_convention(site: Site, function: Function) -> bool:
 
 
 def _is_nowhere(site: Site, function: Function, variable: Variable) -> bool:
-    # Or in pieces that are computed, which tells of no register that the caller filled.
+    # Or in pieces that are computed, which show no register that the caller filled.
     place = site.program.place(variable, function, function.address)
     return isinstance(place, Absent | Pieces)
 
 
 # ------------------------------------------------------------------------------
-# Whether a function returns what its type tells, where the type tells.
+# Whether a function returns what its type says, where the type says it.
 #
 # Compilers drop results that no caller takes, and of a structure the parts that none takes: gcc
 # where it copies a function (ipa-sra.cc: ``.isra``, ipa-split.cc: ``.part``), LLVM in any
-# function of which it sees all calls (DeadArgumentElimination.cpp), which it marks from LLVM 17
+# function whose calls it sees all (DeadArgumentElimination.cpp), which it marks from LLVM 17
 # on (DW_CC_nocall). What a caller takes is still returned, and so is what a function returns
 # whose address is stored.
 
@@ -332,21 +332,21 @@ def require_returned(
     uses = site.program.evidence.uses(function)
     if uses.stored or not (uses.optimised or function.changed or copied):
         return
-    known = site.architecture.registers
-    wanted = {known[each] for each in _registers(place, registers) if each in known}
+    names = site.architecture.registers
+    wanted = {names[each] for each in _registers(place, registers) if each in names}
     if any(wanted <= _taken(site, function, address) for address in uses.calls):
         return
     note = None
     if function.changed:
         note = "the debug information says so (DW_CC_nocall), and not what was changed"
-    raise _gone(function, note or "no call is seen whose result is used as a whole", span)
+    raise _dropped_result(function, note or "no call is seen whose result is used as a whole", span)
 
 
 def require_unchanged_signature(function: Function, span: Span) -> None:
     """Refuse (FC0401) any result of a function that the debug information says was changed."""
     if function.changed:
         note = "the debug information says so (DW_CC_nocall), and not what was changed"
-        raise _gone(function, note, span)
+        raise _dropped_result(function, note, span)
 
 
 def refuse_other_convention(name: str, span: Span) -> CompileError:
@@ -360,7 +360,7 @@ def refuse_other_convention(name: str, span: Span) -> CompileError:
     )
 
 
-def _gone(function: Function, note: str, span: Span) -> CompileError:
+def _dropped_result(function: Function, note: str, span: Span) -> CompileError:
     return reject(
         "FC0401",
         f"the compiler changed how `{function.name}` is called: it may return nothing"

@@ -246,7 +246,7 @@ def _size(checker: Checker, base: Typed) -> Typed | None:
 
 
 def _bound(checker: Checker, base: Typed, span: Span, bounds: Span) -> Typed | int | None:
-    """The number of elements that there are; None where no type tells."""
+    """The number of elements that there are; None where no type says it."""
     resolved = checker.resolved(base.type)
     if isinstance(resolved, PointerType):
         inner = checker.resolved(resolved.target)
@@ -331,7 +331,7 @@ def _many(count: int) -> str:
 
 
 # ------------------------------------------------------------------------------
-# Variable-length arrays as a whole: the range of as many elements as the program has made them.
+# Variable-length arrays as a whole: the range of as many elements as the program gave them.
 
 
 def has_variable_length(node: Typed) -> bool:
@@ -358,7 +358,7 @@ def whole_array(checker: Checker, node: Typed) -> Ranged | None:
     place, more = found
     if isinstance(place, InMemory) and not _is_written(site, site.function):
         return None
-    # Its type is 8 bytes wide, and the place often one of the 4 that it was made of (clang 14 with
+    # Its type is 8 bytes wide, and the place often one of the 4 that it comes from (clang 14 with
     # -O1, a spilled `n`). No stack has room for 2^32 elements. Of none the upper bound is -1.
     word = checker.program.intern(IntType("int", ByteSize(4), True))
     if isinstance(place, PointerTo) and isinstance(place.target, InMemory):

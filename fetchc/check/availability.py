@@ -65,7 +65,7 @@ def availability_notes(
 ) -> tuple[tuple[str, ...], str | None]:
     """Notes that say where in ``function`` a variable has a location, and help to probe there.
 
-    Without ``computed`` where it is in some place, and not just known how it is made.
+    Without ``computed`` only where it is in some place, not where it would be computed.
     """
     nowhere = Absent if computed else Absent | PointerTo
     hint: str | None = None
@@ -128,7 +128,7 @@ def _words(site: Site, place: Place) -> str:
 # Where a variable is behind the entry, by the debug information alone: what it says too early.
 #
 # A slot of the frame is named for the whole function: also where the first instructions have not
-# written it yet, and where the frame does not stand any more.
+# written it yet, and where the frame is no longer valid.
 
 
 def body_place(site: Site, function: Function, variable: Variable) -> Place:
@@ -143,7 +143,7 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
         from fetchc.check.go_variables import arrange_pieces
 
         place = arrange_pieces(site, function, variable, place)
-    return _standing(site, function, place)
+    return _if_frame_is_valid(site, function, place)
 
 
 def _described_place(site: Site, function: Function, variable: Variable) -> Place:
@@ -254,8 +254,8 @@ def _is_passed_structure(site: Site, function: Function, variable: Variable) -> 
     return slot is not None and isinstance(_by_convention(site, function, variable), InMemory)
 
 
-def _standing(site: Site, function: Function, place: Place) -> Place:
-    """``place``, if the frame that it may be a part of stands at the site."""
+def _if_frame_is_valid(site: Site, function: Function, place: Place) -> Place:
+    """``place``, if the frame that it may be a part of is valid at the site."""
     if not _is_in_frame(place) or site.program.evidence.frame_is_valid(function, site.address):
         return place
     body = site.program.body_address(function) - function.address

@@ -275,7 +275,7 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
         base = base.base
     if not isinstance(base, tree.Name) or base.line is not None:
         return None
-    # Names near at hand first: looking outside functions can read the whole file.
+    # Local names first: a search outside functions can read the whole file.
     if scope.find_local(checker, base.text, None, base.span) is not None:
         return None
     if _of_receiver(checker, base.text, base.span) is not None:

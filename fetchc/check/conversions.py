@@ -135,18 +135,18 @@ def _along_inheritance(
 def _to_number(
     checker: Checker, wanted: TypeId, target: Type, base: Typed, source: Type, span: Span
 ) -> Typed:
-    to, held = checker.size(wanted), checker.size(base.type)
-    if to is None or held is None:
+    to, size = checker.size(wanted), checker.size(base.type)
+    if to is None or size is None:
         raise _refused(checker, wanted, base, span)
     # A wider type keeps the value unless a negative number would turn into a large one.
-    if to > held and _signed(source) and not _signed(target):
+    if to > size and _signed(source) and not _signed(target):
         raise reject(
             "FC0306",
             f"a negative `{checker.spell(base.type)}` would become a large "
             f"`{checker.spell(wanted)}`",
             span,
             "the sign is lost",
-            secondary=(Label(base.span, f"this has {held} bytes"),),
+            secondary=(Label(base.span, f"this has {size} bytes"),),
             help="leave the cast out, or cast to a signed type",
         )
     return Convert(base, wanted, span)
@@ -225,8 +225,8 @@ def _named(checker: Checker, wanted: tree.NamedType) -> TypeId:
     from fetchc.syntax.unparse import unparse_type
 
     name = unparse_type(wanted) if wanted.arguments or wanted.keyword else wanted.name
-    known = checker.program.has_debug_info
-    found = checker.program.types_named(name, checker.site.scope) if known else ()
+    described = checker.program.has_debug_info
+    found = checker.program.types_named(name, checker.site.scope) if described else ()
     if not found and not wanted.keyword and (own := _own(checker, wanted.name)) is not None:
         return checker.program.intern(own)
     return _only(checker, found, name, wanted)

@@ -114,7 +114,7 @@ def _shared(checker: Checker, type_id: TypeId, name: str, span: Span) -> Typed |
 def captured_variable(
     checker: Checker, closure: Typed, mark: str, name: str, span: Span
 ) -> Typed | None:
-    """A variable that a lambda captured, or a member of the object that it was made in.
+    """A variable that a lambda captured, or a member of the object whose method creates it.
 
     ``mark`` is what its compiler puts before the names of captured variables: gcc ``__``, clang
     nothing. Both capture ``this`` under that name.
@@ -334,7 +334,7 @@ def _virtual(checker: Checker, derived: TypeId, base: TypeId, span: Span) -> Com
 # Members of virtual bases: how far such a base is from the object, the object's table says.
 #
 # A fetch-arg adds constants alone. So a reader is given the distance, and the member at each of
-# the distances that the program's tables have; which of them it is, the record tells. A distance
+# the distances that the program's tables have; the record says which of them it is. A distance
 # that no table of the file has is a fault. Source: Itanium C++ ABI, 2.5.2 (vbase offsets) and
 # 2.5.3.
 
@@ -343,7 +343,7 @@ _MOST_TABLES = 2000
 _TABLE_WORDS = 128  # looked at from a table's symbol on
 _MOST = 6  # distances; each is a value to fetch
 _FARTHEST = 1 << 16  # bytes
-_DEEPEST_VIRTUAL = 3  # virtual bases of virtual bases, of each of which the distances multiply
+_DEEPEST_VIRTUAL = 3  # virtual bases of virtual bases; with each the number of distances multiplies
 
 
 def virtual_base_member(
@@ -368,9 +368,9 @@ def virtual_base_member(
             continue
         address = _address(checker, inner)
         distance = _distance(checker, address, base.slot, span)
-        known = _distances(checker, inner, base)
+        distances = _distances(checker, inner, base)
         found = []
-        for one in known:
+        for one in distances:
             moved = Shift(address, ByteOffset(one), checker.pointer_to(base.target), span)
             whole = Pointee(moved, base.target, span)
             found.append((one, members.follow_path(checker, whole, path, span)))
@@ -415,12 +415,12 @@ def pointer_to_virtual_base(
     does not say which word of the object's table has the distance.
     """
     holder = Pointee(pointer, source, span)
-    known = [
+    bases = [
         (inner, base, base.slot, base.target)
         for inner, base in _virtual_bases(checker, holder)
         if base.slot is not None and base.target is not None
     ]
-    for inner, base, slot, _ in known:
+    for inner, base, slot, _ in bases:
         if base.name == place[0]:
             address = _address(checker, inner)
             distance = _distance(checker, address, slot, span)
@@ -429,7 +429,7 @@ def pointer_to_virtual_base(
                 for one in _distances(checker, inner, base)
             ]
             return _picked(checker, distance, found, span)
-    for _, base, _, target in known if deepest else ():
+    for _, base, _, target in bases if deepest else ():
         # A virtual base of a virtual base.
         between = checker.pointer_to(target)
         step = pointer_to_virtual_base(checker, between, pointer, source, (base.name, 0), span, 0)
@@ -506,8 +506,8 @@ def _distances(checker: Checker, inner: Typed, base: UnknownType) -> list[int]:
     least = max([word, *[one.offset + (checker.size(one.type) or 0) for one in fixed]])
     assert base.slot is not None
     nearest = -(-least // word) * word
-    known = _in_tables(checker.program, base.slot, least)
-    return list(dict.fromkeys([nearest, *sorted(known)]))[:_MOST]
+    listed = _in_tables(checker.program, base.slot, least)
+    return list(dict.fromkeys([nearest, *sorted(listed)]))[:_MOST]
 
 
 def _in_tables(program: Program, slot: int, least: int) -> set[int]:

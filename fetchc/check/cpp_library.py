@@ -1,6 +1,6 @@
 """Classes of C++ libraries as their users see them: what ``*``, ``->`` and ``[]`` give.
 
-:mod:`fetchc.check.cpp_library` finds what a class is made of.
+:mod:`fetchc.check.cpp_library` finds the members that a class consists of.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# The way from a library's object to what it is made of, as targets/runtime/cpp writes it.
+# The way from a library's object to its parts, as targets/runtime/cpp writes it.
 
 _MOST = 64  # parts of a tuple, alternatives of a variant; only a hostile type has more
 
@@ -213,7 +213,7 @@ def alternatives(
 # ------------------------------------------------------------------------------
 # Which class of a C++ library a type is.
 #
-# What classes are made of is data (targets/runtime/cpp). A class is one of them by its name and
+# The members of classes are data (targets/runtime/cpp). A class is one of them by its name and
 # by having the members that the data names.
 
 _TABLES = "runtime/cpp"
@@ -226,7 +226,7 @@ class LibraryClass(Record):
 
     name: str
     value: str = ""
-    worth: str = ""
+    reader_method: str = ""
     nothing: str = ""
     index: str = ""
     follow: str = ""
@@ -255,7 +255,7 @@ class LibraryClass(Record):
     blocks: Mapping[str, Any] = _NONE
 
     @property
-    def known(self) -> list[str]:
+    def method_names(self) -> list[str]:
         """The methods that fetchc supports, in order."""
         named = {*self.methods, *self.distances, *self.choices, *self.through, *self.constants}
         named |= {*self.sums, *self.nones, *self.either, *self.maybe}
@@ -263,7 +263,7 @@ class LibraryClass(Record):
 
 
 def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass | None:
-    """What is known of a class by its name; None of others, and of one that is made otherwise."""
+    """The class's description, found by its name; None of others, and where members differ."""
     resolved = checker.resolved(type_id)
     if not isinstance(resolved, StructType) or not resolved.is_library:
         return None
@@ -278,18 +278,18 @@ def library_class(checker: Checker, type_id: TypeId, span: Span) -> LibraryClass
         for raw in table["class"]:
             if raw["name"] == name:
                 found = LibraryClass(**raw)
-                if _is_made_so(checker, sample, found, span):
+                if _has_layout(checker, sample, found, span):
                     return found
     return None
 
 
-def _is_made_so(checker: Checker, sample: Typed, found: LibraryClass, span: Span) -> bool:
+def _has_layout(checker: Checker, sample: Typed, found: LibraryClass, span: Span) -> bool:
     if not all(_has(checker, sample, path, span) for path in _paths(found)):
         return False
     if found.as_many:
         path, argument = found.as_many
-        held = member_at(checker, sample, path, span)
-        resolved = None if held is None else checker.resolved(held.type)
+        array = member_at(checker, sample, path, span)
+        resolved = None if array is None else checker.resolved(array.type)
         if not isinstance(resolved, ArrayType) or resolved.count != template_number(
             checker, sample.type, argument
         ):
@@ -414,7 +414,7 @@ def object_of(checker: Checker, node: Typed, found: LibraryClass, span: Span) ->
 def selected_member(
     checker: Checker, node: Typed, found: LibraryClass, paths: Iterable[str]
 ) -> Typed:
-    """One of several members, by the number in the object that tells which."""
+    """One of several members; a number in the object says which."""
     # One of several members: which one, a number in the object says.
     span, size = node.span, checker.size(node.type)
     assert size is not None

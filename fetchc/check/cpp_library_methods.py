@@ -128,7 +128,7 @@ def method(
 ) -> Typed | None:
     """What ``node.name()`` gives; raises CompileError FC0308 where it is computed.
 
-    A smart pointer or an optional that has no such method stands for what it leads to.
+    Of a smart pointer or an optional without such a method, what it leads to is asked for it.
     """
     span = node.span.to(name_span)
     holder = members.follow_pointer(checker, node, span)
@@ -162,13 +162,13 @@ def method(
     inner = dereferenced(checker, holder, span) if deepest else None
     if inner is not None and library_class(checker, inner.type, span) is not None:
         return method(checker, inner, name, name_span, deepest - 1)
-    known = ", ".join(f"`.{one}()`" for one in found.known)
+    listed = ", ".join(f"`.{one}()`" for one in found.method_names)
     raise reject(
         "FC0302",
         f"`{found.name}::{name}()` is code that a fetch-arg cannot run",
         name_span,
         "not a member",
-        notes=(f"available: {known}",) if known else (),
+        notes=(f"available: {listed}",) if listed else (),
     )
 
 
@@ -178,7 +178,7 @@ def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> As
     None of what is no library class, has no such method, or the same number of elements always.
     """
     found = library_class(checker, holder.type, span)
-    if found is None or "size" not in found.known or "size" in found.constants:
+    if found is None or "size" not in found.method_names or "size" in found.constants:
         return None
     if found.units and found.index:
         least -= 1  # a string has a NUL behind its last character
@@ -291,10 +291,10 @@ def _none(checker: Checker, number: Computed) -> Computed:
 
 
 def _either(
-    checker: Checker, holder: Typed, found: LibraryClass, said: Mapping[str, Any], span: Span
+    checker: Checker, holder: Typed, found: LibraryClass, terms: Mapping[str, Any], span: Span
 ) -> Conditional:
-    number = _sum(checker, holder, found, said["number"], span)
-    both = [_there(checker, holder, found, said[key], span) for key in ("at_none", "other")]
+    number = _sum(checker, holder, found, terms["number"], span)
+    both = [_there(checker, holder, found, terms[key], span) for key in ("at_none", "other")]
     return Conditional(number, both[0], both[1], both[0].type, span)
 
 
@@ -339,13 +339,13 @@ def wide_text(checker: Checker, node: Typed, found: LibraryClass) -> Typed | Non
 
 
 def _characters(checker: Checker, data: Typed, size: Typed, span: Span) -> Ranged | None:
-    held = checker.resolved(data.type)
-    assert isinstance(held, PointerType | ArrayType)
-    element = held.target if isinstance(held, PointerType) else held.element
+    storage = checker.resolved(data.type)
+    assert isinstance(storage, PointerType | ArrayType)
+    element = storage.target if isinstance(storage, PointerType) else storage.element
     text = encoding_by_name(checker, element)
     if not text:
         return None
-    bound = held.count if isinstance(held, ArrayType) else None
+    bound = storage.count if isinstance(storage, ArrayType) else None
     first = indexing.element_at(checker, data, 0, span, span)
     wanted = RangeType(f"{checker.spell(element)}[]", None, element, text)
     return Ranged(first, 0, 0, size, bound, checker.program.intern(wanted), span)

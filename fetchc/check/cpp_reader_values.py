@@ -23,7 +23,7 @@ __all__ = ["ends", "reader_value", "text_length"]
 
 
 def reader_value(checker: Checker, node: Typed) -> Typed:
-    """What a whole object is worth to a reader: a string its text, a smart pointer its pointer."""
+    """What a reader shows for a whole object: a string's text, a smart pointer's pointer."""
     found = library_class(checker, node.type, node.span)
     if found is None:
         return node
@@ -35,10 +35,10 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
             found.nothing,
             reason="several fetch-args",
         )
-    if found.worth:
+    if found.reader_method:
         from fetchc.check.cpp_library_methods import method
 
-        return method(checker, node, found.worth, node.span) or node
+        return method(checker, node, found.reader_method, node.span) or node
     if not _is_of_char(checker, node):
         from fetchc.check.cpp_library_methods import fixed_array, wide_text
 

@@ -104,7 +104,7 @@ def _assume_count(checker: Checker, base: Typed, least: int, span: Span) -> None
 
 def _container_size(checker: Checker, base: Typed) -> Typed | None:
     found = _library_class(checker, base, base.span)
-    if found is None or "size" not in found.known:
+    if found is None or "size" not in found.method_names:
         return None
     return _method(checker, base, "size", base.span)
 
@@ -114,7 +114,7 @@ def _index_help(checker: Checker, base: Typed, span: Span) -> str:
     found = _library_class(checker, base, span)
     if found is None:
         return ""
-    ends = [f"`.{name}()`" for name in ("front", "back", "size") if name in found.known]
+    ends = [f"`.{name}()`" for name in ("front", "back", "size") if name in found.method_names]
     return f"the program computes where an element is; fetch {', '.join(ends)}" if ends else ""
 
 

@@ -1,7 +1,7 @@
 """Casts of .NET: a reference read as one to another class, the value in a box.
 
-What an object is of cannot be compared in a probe. A reader compares what its header says; where no
-reader does, or a header does not say it all, a warning stands for what the runtime would check.
+A probe cannot compare the type of an object. A reader compares the header; where no reader does, or
+a header does not say it all, a warning takes the place of the runtime's check.
 """
 
 from __future__ import annotations
@@ -60,9 +60,9 @@ def _cast_reference(
     checker: Checker, wanted: TypeId, base: Typed, source: PointerType, span: Span
 ) -> Typed | None:
     """``base``, a pointer, as a cast to ``wanted`` means it; None where no reference is meant."""
-    held = checker.resolved(source.target)
+    referenced = checker.resolved(source.target)
     target = checker.resolved(wanted)
-    if source.reference or not _is_class(held):
+    if source.reference or not _is_class(referenced):
         return None
     if _is_class(target):
         opaque = isinstance(target, StructType) and not target.members  # an interface
@@ -71,7 +71,7 @@ def _cast_reference(
         return Shift(base, ByteOffset(0), checker.pointer_to(wanted), span)
     # Only what says nothing of its contents (object, an interface) can be a box.
     size = checker.size(source.target)
-    boxed = isinstance(held, StructType) and not held.members and size is not None
+    boxed = isinstance(referenced, StructType) and not referenced.members and size is not None
     if not boxed and isinstance(target, IntType | CharType | BoolType | EnumType):
         _refuse_part_of_address(checker, wanted, target, source, span)
     if not boxed or isinstance(target, PointerType) or checker.size(wanted) is None:
@@ -92,10 +92,10 @@ def _refuse_part_of_address(
     span: Span,
 ) -> None:
     if target.size < checker.program.word_bytes:
-        held, spelled = checker.spell(source.target), checker.spell(wanted)
+        class_name, spelled = checker.spell(source.target), checker.spell(wanted)
         raise reject(
             "FC0306",
-            f"a `{held}` is no `{spelled}` in a box",
+            f"a `{class_name}` is no `{spelled}` in a box",
             span,
             "cast here",
             help="`(long)e` is the address of the object",
@@ -132,7 +132,7 @@ def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
 
 
 def object_description(checker: Checker, one: AssumedClass, types: ObjectTypes) -> Description:
-    """The numbers and the text by which a reader tells of what type an object is."""
+    """The numbers and the text by which a reader finds the type of an object."""
     header, span = types.header, one.span
     own = _words(checker, one.reference, header.type, span)
     row, rank = (_number(checker, own, *at[:2], span) for at in (header.row, header.rank))
@@ -196,7 +196,7 @@ def _assume_has_value(
 
 
 # ------------------------------------------------------------------------------
-# Properties that are no fields: read where the getter is known to return some, else refused.
+# Properties that are no fields: read where the getter returns a field, else refused.
 
 _SHOWN = 3  # classes that a note lists
 

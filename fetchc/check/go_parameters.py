@@ -1,4 +1,4 @@
-"""Where a Go parameter is at the entry: the convention, once its signature is known whole.
+"""Where a Go parameter is at the entry: the convention, once its whole signature is known.
 
 Go never changes how a function is called, so the convention is right for every parameter
 that the debug information lists in full. Up to Go 1.21 it leaves out parameters without
@@ -48,7 +48,7 @@ __all__ = [
     "lists_every_parameter",
     "loses_registers_in_growth",
     "lost_register_marker",
-    "require_known_convention",
+    "require_certain_convention",
     "stack_growth_warning",
 ]
 
@@ -316,7 +316,7 @@ def _of_untouched_registers(
     shapes = Shapes(site.program, convention)
     sequences = convention.integer_registers, convention.float_registers
     named: list[DwarfRegister] = []
-    held: list[tuple[Address, list[DwarfRegister]]] = []
+    ends: list[tuple[Address, list[DwarfRegister]]] = []
     for parameter in parameters:
         try:
             leaves = shapes.shape(parameter.type, 0).leaves
@@ -331,12 +331,12 @@ def _of_untouched_registers(
         if [one in convention.float_registers for one in registers] != kinds:
             return None
         named += registers
-        held.append((_end(site, function, parameter, found), registers))
+        ends.append((_end(site, function, parameter, found), registers))
     if not _in_order(convention, named):
         return None
     place = described_entry_place(site, function, parameters[position])
-    known = {*sequences[0], *sequences[1]}
-    if not isinstance(place, InRegister) or not known.issuperset(named):
+    passing = {*sequences[0], *sequences[1]}
+    if not isinstance(place, InRegister) or not passing.issuperset(named):
         return None
     rules = convention.rules
     assert isinstance(rules, GoRules)
@@ -347,7 +347,7 @@ def _of_untouched_registers(
         writes = list(first_writes(code[start:], begin, site.program.architecture))
     except CompileError:
         return None
-    for end, registers in held:
+    for end, registers in ends:
         names = {site.architecture.shown(one).removeprefix("%") for one in registers}
         # The last instruction that the place is of may be the one that overwrites it.
         if any(behind < end and names & changed for behind, changed in writes):
@@ -515,14 +515,14 @@ def _is_shown_by_registers(
 # ------------------------------------------------------------------------------
 # Go functions without a description: what is known of their calling convention.
 
-# What a program's own table of functions says made them; see fetchc.debuginfo.go.stripped_program.
+# A program's own table of functions names the tool; see fetchc.debuginfo.go.stripped_program.
 
 
-def require_known_convention(site: Site, function: Function, span: Span) -> None:
-    """Raise CompileError FC0903 where the function's convention is not known for certain.
+def require_certain_convention(site: Site, function: Function, span: Span) -> None:
+    """Raise CompileError FC0903 where the function's convention is not certain.
 
-    Assembly, and what the linker makes around it, follow the stack convention or the other one, and
-    only symbols tell which: not those of functions that are of their file alone.
+    Assembly, and the linker's wrappers around it, follow the stack convention or the other one, and
+    only symbols say which: not those of functions that are local to their file.
     """
     if not language(function.language).goroutines:
         return
@@ -556,7 +556,7 @@ def require_known_convention(site: Site, function: Function, span: Span) -> None
 
 
 def is_assembly(site: Site, function: Function) -> bool:
-    """Whether a function was written in assembly, of which nothing lists the parameters."""
+    """Whether a function was written in assembly: nothing lists its parameters."""
     # The debug information has no units of assembly's own.
     if site.program.parameters(function):
         return False
@@ -568,7 +568,7 @@ def is_assembly(site: Site, function: Function) -> bool:
 # ------------------------------------------------------------------------------
 # What a Go call loses when it has to let its stack grow first.
 #
-# The code that lets the stack grow, or passes the goroutine's turn on, enters the function anew.
+# The code that lets the stack grow, or passes the goroutine's turn on, enters the function again.
 # It keeps all registers with arguments, or none where the function uses no argument at all. The
 # debug information has such parameters in their registers as if nothing happened.
 #

@@ -2,10 +2,10 @@
 
 The convention puts them there: into registers, or into the caller's frame behind the
 parameters, where a parameter that the debug information leaves out (without a name, up to Go
-1.21) shifts them. The stack pointer is again what it was at the entry, but for what the return
+1.21) shifts them. The stack pointer is again what it was at the entry, except for what the return
 instruction itself takes off. What the debug information says of results is of no use there: with
-registers it names no place (all versions), and a frame that is gone when it does (programs built
-with ``-N``).
+registers it names no place (all versions), and where it names one (programs built with ``-N``),
+the frame is no longer valid.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def place_at_return(
     if variable.kind == "result":
         return _result_place(site, function, variable, span), None
     if variable.kind == "parameter":
-        return _kept(site, function, variable), None
+        return _parameter_at_return(site, function, variable), None
     return Absent("no location", "its frame is no longer valid when the function returns"), None
 
 
@@ -216,7 +216,7 @@ def _slot(site: Site, function: Function, variable: Variable) -> Place | None:
     return InMemory(machine.stack_pointer, ByteOffset(slot.offset + machine.entry_stack_bytes))
 
 
-def _kept(site: Site, function: Function, variable: Variable) -> Place:
+def _parameter_at_return(site: Site, function: Function, variable: Variable) -> Place:
     # Optimised code keeps a parameter as long as it is used. Code built with -N gives it a slot
     # in the caller's frame, from the prologue to the end.
     if function.compiler.optimized is not False:

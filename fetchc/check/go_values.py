@@ -113,7 +113,7 @@ def member_of_value(
     """
     cases: list[tuple[AssumedDynamicType, Typed]] = []
     named: list[str] = []
-    for wanted in _made_of(checker, resolved):
+    for wanted in _converted_types(checker, resolved):
         target = checker.promoted_from(wanted)
         if members.find(checker, target, name, name_span) is None:
             continue
@@ -125,11 +125,11 @@ def member_of_value(
             asserted = _asserted(checker, base, resolved, descriptor, base.span)
             cases.append((asserted, members.named_member(checker, value, name, name_span)))
     if len(cases) > _MOST_CASES:
-        known = ", ".join([f"`{one}`" for one in named[:_MOST_CASES]])
+        listed = ", ".join([f"`{one}`" for one in named[:_MOST_CASES]])
         what = f"{len(cases)} types that a `{checker.spell(base.type)}` can hold have `{name}`"
         raise _refused(
             checker,
-            f"{what}: {known}, …",
+            f"{what}: {listed}, …",
             base,
             name_span,
             f"name the one you expect: `.(T).{name}`",
@@ -143,13 +143,13 @@ def member_of_value(
     return value
 
 
-def _made_of(checker: Checker, resolved: InterfaceType) -> tuple[TypeId, ...]:
+def _converted_types(checker: Checker, resolved: InterfaceType) -> tuple[TypeId, ...]:
     # By the linker's tables of methods, one for each type that is converted to the interface.
     found: dict[TypeId, None] = {}
     for interface, name in checker.program.go.interface_tables() if checker.program.go else ():
         if interface == resolved.name:
-            known = checker.program.types_named(name.removeprefix("*"), checker.site.function)
-            for one in known:
+            types = checker.program.types_named(name.removeprefix("*"), checker.site.function)
+            for one in types:
                 found[checker.pointer_to(one) if name.startswith("*") else one] = None
     return tuple(found)
 
@@ -167,10 +167,10 @@ def value_as_type(
     """
     pointed = name.startswith("*")
     for wanted in checker.program.types_named(name.removeprefix("*"), checker.site.function):
-        held = checker.pointer_to(wanted) if pointed else wanted
-        descriptor = _descriptor(checker, held, name)
+        dynamic = checker.pointer_to(wanted) if pointed else wanted
+        descriptor = _descriptor(checker, dynamic, name)
         if descriptor is not None:
-            return descriptor, _value(base, resolved, held, descriptor, checker, base.span)
+            return descriptor, _value(base, resolved, dynamic, descriptor, checker, base.span)
     return None
 
 
@@ -207,20 +207,20 @@ def types_start(checker: Checker, span: Span) -> Typed | None:
         return None
     own = checker.program.elf.symbol_addresses(_OF_A_PLUGIN)
     if own:
-        held: Typed = Located(AtAddress(own[0]), _TABLE, variable.type, span)
+        table: Typed = Located(AtAddress(own[0]), _TABLE, variable.type, span)
     else:
-        held = scope.variable_object(checker, variable, span)
-    path = members.find(checker, held.type, "types", span)
-    return None if path is None else members.follow_path(checker, held, path, span)
+        table = scope.variable_object(checker, variable, span)
+    path = members.find(checker, table.type, "types", span)
+    return None if path is None else members.follow_path(checker, table, path, span)
 
 
 def _descriptor(checker: Checker, wanted: TypeId, name: str) -> RuntimeType | None:
-    known = None if checker.program.go is None else checker.program.go.runtime_types()
-    if known is None:
+    runtime_types = None if checker.program.go is None else checker.program.go.runtime_types()
+    if runtime_types is None:
         return None
-    # `*T` and `[4]T` are made of their parts: the program's own types stand under their names.
+    # `*T` and `[4]T` are built from their parts: the program's own types have these names.
     named = checker.program.types_named(name, checker.site.function) if wanted < 0 else (wanted,)
-    return next((found for found in map(known.of, named) if found is not None), None)
+    return next((found for found in map(runtime_types.of, named) if found is not None), None)
 
 
 def _value(
@@ -257,16 +257,16 @@ _BUFFER, _ROOM = "buf", "dataqsiz"
 
 
 def channel_structure(checker: Checker, channel: Typed, resolved: ChannelType) -> Typed:
-    """The structure behind ``channel``, of which the buffer is a slice of elements."""
+    """The structure behind ``channel``, with its buffer as a slice of elements."""
     inside = checker.resolved(resolved.header)
     if not isinstance(inside, StructType):
         return Pointee(channel, resolved.header, channel.span)
-    known = {member.name: member for member in inside.members}
-    if not {_BUFFER, _ROOM} <= known.keys():
+    by_name = {member.name: member for member in inside.members}
+    if not {_BUFFER, _ROOM} <= by_name.keys():
         return Pointee(channel, resolved.header, channel.span)
-    start = known[_BUFFER].offset
+    start = by_name[_BUFFER].offset
     first = Member("array", checker.pointer_to(resolved.element), ByteOffset(0))
-    count = Member("len", known[_ROOM].type, ByteOffset(known[_ROOM].offset - start))
+    count = Member("len", by_name[_ROOM].type, ByteOffset(by_name[_ROOM].offset - start))
     word = ByteSize(checker.program.word_bytes)
     elements = checker.program.intern(SliceType("", word, resolved.element, (first, count)))
     buffer = Member(_BUFFER, elements, start)
@@ -279,14 +279,14 @@ def channel_structure(checker: Checker, channel: Typed, resolved: ChannelType) -
 # Conversions of Go that leave the bytes as they are: ``Celsius(t)``, ``B(a)``, ``string(bytes)``.
 #
 # A value converts to any type of the same underlying type, tags of fields aside. A string has the
-# first two words of the slice of bytes that it is made of. The bytes of a string are a slice
+# first two words of the slice of bytes that it comes from. The bytes of a string are a slice
 # without a capacity: that of the copy that Go makes is not in the string. Source: Go
 # specification, "Conversions", "Type identity".
 
 
-def is_convertible(checker: Checker, wanted: TypeId, held: TypeId) -> bool:
-    """Whether a value of the type ``held`` is one of ``wanted``, byte for byte."""
-    target, source = checker.resolved(wanted), checker.resolved(held)
+def is_convertible(checker: Checker, wanted: TypeId, given: TypeId) -> bool:
+    """Whether a value of the type ``given`` is one of ``wanted``, byte for byte."""
+    target, source = checker.resolved(wanted), checker.resolved(given)
     match target, source:
         case StringType(), SliceType(element=element):
             byte = checker.resolved(element)
@@ -385,17 +385,17 @@ def from_argument_word(checker: Checker, wanted: TypeId, base: Typed, span: Span
     word = checker.program.word_bytes
     count = resolved.size // word
     places = [argument_place(convention, first + index) for index in range(count)]
-    held = sum(not isinstance(place, InMemory) for place in places)
-    if held == 0:
+    taken = sum(not isinstance(place, InMemory) for place in places)
+    if taken == 0:
         return Located(places[0], checker.spell(wanted), wanted, span)
-    if held < count:
+    if taken < count:
         raise reject(
             "FC0404",
-            f"`{checker.spell(wanted)}` takes {count} words, {held} of them would be in registers",
+            f"`{checker.spell(wanted)}` takes {count} words, {taken} of them would be in registers",
             span,
             "in two places",
             notes=("Go passes it in registers or on the stack, never in both",),
-            help=f"its first word there is `$arg{first + held}`" if site.entry else None,
+            help=f"its first word there is `$arg{first + taken}`" if site.entry else None,
         )
     pieces = [
         Piece(ByteOffset(index * word), ByteSize(word), place) for index, place in enumerate(places)
@@ -409,6 +409,6 @@ def _number(checker: Checker, base: Typed, convention: Convention) -> int | None
         return int(base.name.removeprefix(_ARGUMENT))
     if not isinstance(base, Special) or base.kind != "register":
         return None
-    known = checker.site.architecture.registers
-    names = [known[register] for register in convention.integer_registers]
+    registers = checker.site.architecture.registers
+    names = [registers[register] for register in convention.integer_registers]
     return names.index(base.text) + 1 if base.text in names else None

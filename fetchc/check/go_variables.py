@@ -2,7 +2,7 @@
 
 A variable with one slot for the whole function has bytes of an earlier call there until its
 declaration has run, and the debug information says nothing of that but the line. Where the
-compiler follows values from instruction to instruction, its list of places knows.
+compiler follows values from instruction to instruction, its list of places says it.
 
 Source: Go 1.15 to 1.27, cmd/compile/internal/dwarfgen/dwarf.go (createSimpleVars: one place,
 without a range), ssagen/ssa.go (zeroResults: results are zeroed in front of the first statement).
@@ -59,19 +59,19 @@ def has_slot_for_result(site: Site, function: Function, variable: Variable) -> b
     return function.compiler.optimized is False
 
 
-def variable_in_scope(site: Site, function: Function, known: list[Variable]) -> Variable:
+def variable_in_scope(site: Site, function: Function, same_name: list[Variable]) -> Variable:
     """Which of the variables of one name, those first that hide later ones, the name means here.
 
     A block has its variables from its beginning on, the language only behind their declarations.
-    The cell of a parameter that escapes to the heap (``&x``) is made by the first line.
+    The cell of a parameter that escapes to the heap (``&x``) is allocated by the first line.
     """
     if not (site.entry or site.leaving):
         rows = _rows(site, function)
         here = _line_at(rows, site.address)
-        for variable in known:
-            if here is None or not _is_pending(site, rows, here, variable, known):
+        for variable in same_name:
+            if here is None or not _is_pending(site, rows, here, variable, same_name):
                 return variable
-    return known[0]
+    return same_name[0]
 
 
 def _is_pending(
@@ -79,12 +79,12 @@ def _is_pending(
     rows: list[tuple[Address, int]],
     here: int,
     variable: Variable,
-    known: list[Variable],
+    same_name: list[Variable],
 ) -> bool:
     assert site.function is not None
     if variable.kind != "local" or not variable.line or here > variable.line:
         return False
-    passed = any(one.kind != "local" and one.line == variable.line for one in known)
+    passed = any(one.kind != "local" and one.line == variable.line for one in same_name)
     if not passed and not rows[0][1] < variable.line <= max(line for _, line in rows):
         return False  # an inlined call's own lines are elsewhere
     if variable.name.startswith("&"):
@@ -121,8 +121,8 @@ def require_declared(site: Site, function: Function, variable: Variable, span: S
 def _rows(site: Site, function: Function) -> list[tuple[Address, int]]:
     # Where each visit of a line begins, by address.
     code = site.program.code_map()
-    known = None if code is None else code.lines_of(function)
-    lines = {} if known is None else known[1]
+    line_rows = None if code is None else code.lines_of(function)
+    lines = {} if line_rows is None else line_rows[1]
     return sorted((start, line) for line, starts in lines.items() for start in starts)
 
 
@@ -153,9 +153,9 @@ def _is_slot(place: Place) -> bool:
 # The optimising compiler takes strings, slices, interfaces and small structures apart and follows
 # each part alone. A location has a piece for each part that the compiler still has, in order, and
 # no word for the others (one that is a constant, say), nor for padding; up to Go 1.21 it can have
-# a part twice. Of a variable with one part left the location is bare: of which part, it does not
-# say, and in memory it looks as one of the whole variable does. That one of its places is a
-# register gives it away.
+# a part twice. A variable with one part left has a bare location: it does not say which part, and
+# in memory it looks like one of the whole variable. That one of its places is a
+# register shows it.
 #
 # Source: Go 1.22, src/cmd/compile/internal/ssa/debug.go (writePendingEntry, varSlots).
 
@@ -166,7 +166,7 @@ _UNKNOWN = Absent(
 
 
 def arrange_pieces(site: Site, function: Function, variable: Variable, place: Place) -> Place:
-    """``place`` with each piece where it is in the variable; Absent where that is not known."""
+    """``place`` with each piece at its offset in the variable; Absent where nobody knows it."""
     if isinstance(place, Absent) or function.compiler.optimized is False:
         return place  # of what is not optimised each place is of the whole
     convention = convention_for(site.program, function)
@@ -192,14 +192,16 @@ def arrange_pieces(site: Site, function: Function, variable: Variable, place: Pl
         offsets = _in_order(pieces, parts)
     if offsets is None:
         return _UNKNOWN
-    known = {
+    by_offset = {
         offset: Piece(ByteOffset(offset), piece.size, piece.place)
         for offset, piece in zip(offsets, pieces, strict=True)
     }
-    gone = Absent("no location", "the compiler gives this part no location (it was optimized out)")
+    optimized_out = Absent(
+        "no location", "the compiler gives this part no location (it was optimized out)"
+    )
     return Pieces(
         tuple(
-            known.get(offset) or Piece(ByteOffset(offset), ByteSize(size), gone)
+            by_offset.get(offset) or Piece(ByteOffset(offset), ByteSize(size), optimized_out)
             for offset, size in parts
         )
     )
@@ -224,8 +226,10 @@ def _by_address(described: Pieces, parts: list[Part], home: int) -> list[int] | 
         for piece in described.pieces
         if isinstance(piece.place, FrameRelative) and piece.place.offset >= 0
     ]
-    known = [offset for offset, _ in parts]
-    return offsets if len(offsets) == len(described.pieces) and set(offsets) <= set(known) else None
+    starts = [offset for offset, _ in parts]
+    return (
+        offsets if len(offsets) == len(described.pieces) and set(offsets) <= set(starts) else None
+    )
 
 
 def _without_copies(pieces: list[Piece]) -> list[Piece]:
@@ -269,14 +273,14 @@ def _in_order(pieces: list[Piece], parts: list[Part]) -> list[int] | None:
 # (buildssa): the object has a copy of up to 128 bytes of what is never assigned to again, else
 # the address. ``x`` is such a copy, ``&x`` one that is in memory, or the address.
 
-_OFFSETS_TOLD = (1, 23)
+_OFFSETS_DESCRIBED = (1, 23)
 _BY_ADDRESS = 128  # bytes that a captured copy has at most
 # f.func1, f.func1.2, f-range1, f.gowrap1, f.deferwrap2. Source: Go, ir/func.go (closureName).
 _CLOSURE = r"(?:\.func\d+|-range\d+|\.gowrap\d+|\.deferwrap\d+)(?:[.-]\w+)*$"
 
 
 class _Claim(Record):
-    """The object's bytes that a variable is made of; with ``address`` it is their address."""
+    """The object's bytes with the value of a variable; with ``address`` they are its address."""
 
     offset: ByteOffset
     size: int
@@ -292,7 +296,7 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
     if not _is_closure(function) or not variable.outermost:
         return None
     version = function.compiler.go_version
-    if version is not None and version >= _OFFSETS_TOLD and variable.captured is None:
+    if version is not None and version >= _OFFSETS_DESCRIBED and variable.captured is None:
         return None
     register = _rules(site, function).closure_register
     if register is None:
@@ -376,8 +380,8 @@ def _loaded_first(
     }
     if len(sure) < len(loads):
         code = site.program.code_map()
-        known = None if code is None else code.lines_of(function)
-        lines = {} if known is None else known[1]
+        line_rows = None if code is None else code.lines_of(function)
+        lines = {} if line_rows is None else line_rows[1]
         rows = sorted((start, line) for line, starts in lines.items() for start in starts)
         for variable, load in loads:
             at = next((line for start, line in reversed(rows) if start < load.behind), None)
@@ -392,7 +396,7 @@ def _shown(site: Site, function: Function) -> list[tuple[Variable, Fill, _Claim]
         load = _load(site, function, variable, found) if variable.outermost else None
         if load is None or load.content is None:
             continue
-        claim = _made_of(site, variable, load.content, found)
+        claim = _claim(site, variable, load.content, found)
         if claim is not None and variable.captured in (None, claim.offset):
             claims.append((variable, load, claim))
     return claims
@@ -434,7 +438,7 @@ def _beginning(
     return place
 
 
-def _made_of(
+def _claim(
     site: Site, variable: Variable, content: Content, found: tuple[Fill, ...]
 ) -> _Claim | None:
     from fetchc.abi.go_abi import Shapes

@@ -51,13 +51,13 @@ def goroutine_number(checker: Checker, span: Span) -> Typed:
             "no goroutine",
             help="probe a Go function that has debug information",
         )
-    from fetchc.check.go_parameters import require_known_convention
+    from fetchc.check.go_parameters import require_certain_convention
 
-    require_known_convention(checker.site, function, span)
+    require_certain_convention(checker.site, function, span)
     register = _register(checker, function, span)
     structure = _structure(checker, function, span)
-    held = Located(InRegister(register), "g", checker.pointer_to(structure), span)
-    return members.named_member(checker, Pointee(held, structure, span), _NUMBER, span)
+    g = Located(InRegister(register), "g", checker.pointer_to(structure), span)
+    return members.named_member(checker, Pointee(g, structure, span), _NUMBER, span)
 
 
 def stack_end(site: Site) -> str:

@@ -99,17 +99,17 @@ def elements(
 
 
 def assume_count(checker: Checker, base: Typed, least: int, span: Span, most: bool = False) -> None:
-    """Have a reader see to it that ``base`` has ``least`` elements; with ``most`` room for them.
+    """Have a reader check that ``base`` has ``least`` elements; with ``most`` room for them.
 
-    Where its type counts them: of what is behind the last one the program itself reads nothing.
+    Where its type counts them: the program itself reads nothing after the last one.
     """
     resolved = checker.resolved(base.type)
     if isinstance(resolved, StructType):
         assume_count = checker.rules_for(resolved).assume_count
         if assume_count is not None:
             assume_count(checker, base, least, span)
-    held = element_storage(checker, base, span)
-    resolved = checker.resolved(held.type)
+    storage = element_storage(checker, base, span)
+    resolved = checker.resolved(storage.type)
     if isinstance(resolved, PointerType):
         resolved = checker.resolved(resolved.target)
         counted = isinstance(resolved, SequenceType)
@@ -121,7 +121,7 @@ def assume_count(checker: Checker, base: Typed, least: int, span: Span, most: bo
             and isinstance(resolved, SliceType)
             and len(resolved.members) == _SLICE_WITH_CAPACITY
         )
-        checker.assumptions.append(AssumedCount(held, least, most, span))
+        checker.assumptions.append(AssumedCount(storage, least, most, span))
 
 
 def element_storage(checker: Checker, base: Typed, span: Span) -> Typed:

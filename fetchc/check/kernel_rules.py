@@ -18,7 +18,7 @@ __all__ = ["KERNEL"]
 
 
 def _by_macro(checker: Checker, base: Typed, name: str, span: Span) -> tuple[Member, ...] | None:
-    """The members to go through from the structure ``base`` to what ``name`` stands for.
+    """The members to go through from the structure ``base`` to what the macro ``name`` means.
 
     None where it is no such macro of that structure.
     """

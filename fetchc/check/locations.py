@@ -113,7 +113,7 @@ def credible_entry_place(site: Site, function: Function, variable: Variable) -> 
 
 
 def is_untracked(site: Site, function: Function, variable: Variable) -> bool:
-    """Whether it is a number in two registers of which gcc does not say when they hold it.
+    """Whether it is a number in two registers, and gcc does not say when they have it.
 
     gcc 12 describes those that it chose for the two halves, which the first instructions fill
     (often the other way round) and later ones overwrite, as if they had them all over the function.
@@ -131,12 +131,12 @@ def is_untracked(site: Site, function: Function, variable: Variable) -> bool:
 
 
 def optimized_by_gcc(function: Function) -> bool:
-    """Whether gcc made the code, with optimization."""
+    """Whether gcc compiled the code, with optimization."""
     return function.compiler.is_gcc and function.compiler.optimized is True
 
 
 def unoptimized_by_gcc(function: Function) -> bool:
-    """Whether gcc made the code with ``-O0``."""
+    """Whether gcc compiled the code with ``-O0``."""
     return function.compiler.is_gcc and function.compiler.optimized is False
 
 
@@ -158,7 +158,7 @@ def is_consistent(found: Place, by_convention: Place) -> bool:
 
 
 def has_same_offsets(found: Place, by_convention: Place) -> bool:
-    """Whether every known piece starts where the convention has the same register.
+    """Whether every piece with a place starts where the convention has the same register.
 
     LLVM takes dead members out of a structure that a function of its own file is passed: what
     is left moves to the first registers.
@@ -168,8 +168,8 @@ def has_same_offsets(found: Place, by_convention: Place) -> bool:
     expected: dict[int, Place] = {0: by_convention}
     if isinstance(by_convention, Pieces):
         expected = _by_offset(by_convention)
-    known = [piece for piece in found.pieces if not isinstance(piece.place, Absent)]
-    return all(expected.get(piece.offset) == piece.place for piece in known)
+    placed = [piece for piece in found.pieces if not isinstance(piece.place, Absent)]
+    return all(expected.get(piece.offset) == piece.place for piece in placed)
 
 
 def confirmed_pieces(found: Place, by_convention: Place) -> Place:
@@ -179,14 +179,16 @@ def confirmed_pieces(found: Place, by_convention: Place) -> Place:
     """
     if not isinstance(found, Pieces | InRegister) or not isinstance(by_convention, Pieces):
         return by_convention
-    # clang has an `__int128` in one register of which only that half is used.
-    known = {0: found} if isinstance(found, InRegister) else _by_offset(found)
-    gone = Absent("no location", "the function is local to its file and may no longer take it")
+    # clang has an `__int128` in one register where the code uses that half only.
+    named = {0: found} if isinstance(found, InRegister) else _by_offset(found)
+    unconfirmed = Absent(
+        "no location", "the function is local to its file and may no longer take it"
+    )
     return Pieces(
         tuple(
             piece
-            if known.get(piece.offset) == piece.place
-            else Piece(piece.offset, piece.size, gone)
+            if named.get(piece.offset) == piece.place
+            else Piece(piece.offset, piece.size, unconfirmed)
             for piece in by_convention.pieces
         )
     )
@@ -230,7 +232,7 @@ def refuse_contradiction(
     span: Span,
     why: str | None = None,
 ) -> CompileError:
-    """The refusal of a parameter whose place nobody knows for sure."""
+    """The refusal of a parameter whose place is not certain."""
     notes = [f"by the calling convention: {describe_place(site, by_convention)}"]
     if found is not None:
         notes.append(f"by the debug information: {describe_place(site, found)}")

@@ -149,7 +149,7 @@ def subobject(base: Typed, step: Member, span: Span) -> Subobject:
 def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Member, ...] | None:
     """The members to go through from ``holder`` to ``name``: the shallowest match.
 
-    Raises CompileError FC0208 where two stand equally deep, and where a method that is no deeper
+    Raises CompileError FC0208 where two are equally deep, and where a method that is no deeper
     hides what is promoted. Source: Go specification, "Selectors"; C11 6.7.2.1p13 (members of an
     anonymous structure are members of the containing one).
     """
@@ -214,9 +214,13 @@ def _unreachable_methods(checker: Checker, type_id: TypeId) -> frozenset[str]:
     # Methods of the type, promoted ones too, by its descriptor. The linker leaves out the code of
     # those that the program cannot reach. Source: Go, src/cmd/link/internal/ld/deadcode.go.
     go = checker.program.go
-    known = None if go is None else go.runtime_types()
-    described = None if known is None else known.of(type_id)
-    return frozenset() if known is None or described is None else known.methods(described.offset)
+    runtime_types = None if go is None else go.runtime_types()
+    described = None if runtime_types is None else runtime_types.of(type_id)
+    return (
+        frozenset()
+        if runtime_types is None or described is None
+        else runtime_types.methods(described.offset)
+    )
 
 
 def _embedded(
@@ -337,7 +341,7 @@ def _contradicted(name: str, what: str, size: int | None, span: Span) -> Compile
 def require_byte_order(checker: Checker, resolved: StructType, step: Member, span: Span) -> None:
     """Raises CompileError FC0311 for an enumeration beside numbers of the other byte order.
 
-    Arrays of either count as what they are made of.
+    Arrays of either count as their elements.
     """
     kind = checker.innermost(step.type)
     if not isinstance(kind, EnumType) or (kind.size == 1 and step.bits is None):

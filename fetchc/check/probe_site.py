@@ -126,8 +126,8 @@ class Site(Record):
 def has_own_returns(site: Site) -> bool:
     """Whether results are where the run-time of the program's main language puts them (Go).
 
-    In a Go program that holds of all code that no other compiler is known to have made: assembly,
-    and functions without debug information.
+    In a Go program that is all code that names no other compiler: assembly, and functions without
+    debug information.
     """
     if site.function is None:
         return False
@@ -198,7 +198,7 @@ class SiteTypes:
         return found
 
     def innermost(self, type_id: TypeId) -> Type:
-        """What an array of however many dimensions is made of; of what is none, the type itself."""
+        """The element of an array of however many dimensions; of another type, the type itself."""
         resolved = self.resolved(type_id)
         for _ in range(_DEEPEST):
             if not isinstance(resolved, ArrayType):

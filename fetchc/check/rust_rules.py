@@ -1,4 +1,4 @@
-"""Structures that stand for a value in them (a cell, a counted pointer of Rust), and references.
+"""Structures that wrap one value (a cell, a counted pointer of Rust), and references.
 
 What is asked of one is asked of its value: a member, an index, a length. The language follows
 references by itself; a raw pointer is one into an array, as in C.
@@ -27,7 +27,7 @@ _RAW = "*"  # what the names of raw pointers begin with
 
 
 def _reader_value(checker: Checker, node: Typed) -> Typed:
-    """What a whole object is worth to a reader: of a cell what it holds, else the address."""
+    """What a reader shows for a whole object: the contents of a cell, else the address."""
     for _ in range(_DEEPEST):
         resolved = checker.resolved(node.type)
         if not isinstance(resolved, StructType) or resolved.value is None:
@@ -73,7 +73,7 @@ def _within(checker: Checker, node: Typed) -> Typed:
 
 
 def _wrapped_member(checker: Checker, holder: Typed, name: str, span: Span) -> Typed | None:
-    """The member of a wrapper or of what it stands for; None where neither has it."""
+    """The member of a wrapper or of the value in it; None where neither has it."""
     resolved = checker.resolved(holder.type)
     wraps = isinstance(resolved, StructType) and resolved.value is not None
     return _member_of(checker, holder, name, span, 0) if wraps else None

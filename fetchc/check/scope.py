@@ -34,8 +34,8 @@ def visible(site: Site, function: Function) -> tuple[Variable, ...]:
     """The names of ``function`` at the site, those first that hide later ones.
 
     At the entry these are its parameters and results: optimisers move instructions of inner
-    blocks and inlined calls there (Go's first instruction is often one), none of which the
-    program has entered yet: what a using-declaration names there is left out. So they are where a
+    blocks and inlined calls there (Go's first instruction is often one), and the program has
+    entered none of them yet: what a using-declaration names there is left out. So they are where a
     Go function returns: of the variables in the block around the return, nothing is left. Where a
     copy of another function begins, its own names are the first.
     """
@@ -43,12 +43,12 @@ def visible(site: Site, function: Function) -> tuple[Variable, ...]:
         lines = site.program.code_map()
         assert lines is not None
         return lines.variables(site.instance)
-    known = site.program.variables(function, site.address)
+    variables = site.program.variables(function, site.address)
     if not (site.entry or site.returns or site.leaving):
-        return known
+        return variables
     if not site.label:
-        known = tuple(one for one in known if one.kind != "global" or one.outermost)
-    return tuple(sorted(known, key=lambda variable: variable.kind in ("local", "global")))
+        variables = tuple(one for one in variables if one.kind != "global" or one.outermost)
+    return tuple(sorted(variables, key=lambda variable: variable.kind in ("local", "global")))
 
 
 def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:
@@ -62,18 +62,18 @@ def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Var
     if site.function is None or site.function.die is None:
         return None
     seen = visible(site, site.function)
-    known = [
+    same_name = [
         variable
         for variable in seen
         if variable.name in (name, f"&{name}") and line in (None, variable.line)
     ]
-    if len(known) > 1 and site.language.convention_first:
+    if len(same_name) > 1 and site.language.convention_first:
         from fetchc.check.go_variables import variable_in_scope
 
-        return variable_in_scope(site, site.function, known)
-    if known and line is None and site.entry and site.label:
-        _must_be_alone(site.function, known, span)
-    packed = [] if known else [one.name for one in seen if one.name.startswith(f"{name}#")]
+        return variable_in_scope(site, site.function, same_name)
+    if same_name and line is None and site.entry and site.label:
+        _must_be_alone(site.function, same_name, span)
+    packed = [] if same_name else [one.name for one in seen if one.name.startswith(f"{name}#")]
     if packed:
         raise reject(
             "FC0208",
@@ -82,13 +82,13 @@ def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Var
             "which one is meant",
             help=f"name one of them: {', '.join([f'`{one}`' for one in packed[:8]])}",
         )
-    return known[0] if known else None
+    return same_name[0] if same_name else None
 
 
-def _must_be_alone(function: Function, known: list[Variable], span: Span) -> None:
+def _must_be_alone(function: Function, same_name: list[Variable], span: Span) -> None:
     # A line of an inner block whose first instruction is the function's first one, too: whether
     # the block was entered, the address does not say.
-    first, *others = known
+    first, *others = same_name
     if first.kind == "global" and not first.outermost:
         raise reject(
             "FC0208",
@@ -131,7 +131,7 @@ def find_global(checker: Checker, name: str, line: int | None, span: Span) -> Va
 def find_outside(checker: Checker, name: str, line: int | None, span: Span) -> Typed | None:
     """What ``name`` means outside functions: a variable, or a number that an enumeration names.
 
-    The innermost scope that knows the name counts. Raises CompileError as :func:`find_global`.
+    The innermost scope that has the name counts. Raises CompileError as :func:`find_global`.
     """
     site = checker.site
     if not site.program.has_debug_info:
@@ -156,18 +156,18 @@ def find_outside(checker: Checker, name: str, line: int | None, span: Span) -> T
 
 def enumerator(checker: Checker, name: str, span: Span) -> Typed | None:
     """The number that an enumeration calls ``name``, a whole name; None where none does."""
-    known = checker.program.enumerators(name, checker.site.scope)
-    if len(known) > 1:
-        values = ", ".join(str(value) for value, _ in known)
+    found = checker.program.enumerators(name, checker.site.scope)
+    if len(found) > 1:
+        values = ", ".join(str(value) for value, _ in found)
         raise reject(
             "FC0208",
-            f"{len(known)} enumerations have a `{name}`",
+            f"{len(found)} enumerations have a `{name}`",
             span,
             "which one is meant",
             notes=(f"its values are {values}",),
             help="write the number",
         )
-    return Constant(*known[0], span) if known else None
+    return Constant(*found[0], span) if found else None
 
 
 def _whole_names(site: Site, name: str) -> tuple[str, ...]:
@@ -178,18 +178,18 @@ def _whole_names(site: Site, name: str) -> tuple[str, ...]:
 
 
 def _variables(site: Site, name: str, line: int | None) -> list[Variable]:
-    known = site.program.global_variables(name, site.scope)
-    return [variable for variable in known if line in (None, variable.line)]
+    same_name = site.program.global_variables(name, site.scope)
+    return [variable for variable in same_name if line in (None, variable.line)]
 
 
 def _loosely(
     checker: Checker, name: str, line: int | None, candidates: tuple[str, ...], span: Span
 ) -> Variable | None:
-    # With namespaces left out that nothing at hand leaves out.
+    # Without namespaces that no using-directive in scope leaves out.
     site = checker.site
     for candidate in candidates if "::" in name and not name.startswith(("::", "'")) else ():
-        known = site.program.global_variables(candidate, site.scope, loosely=True)
-        found = [variable for variable in known if line in (None, variable.line)]
+        same_name = site.program.global_variables(candidate, site.scope, loosely=True)
+        found = [variable for variable in same_name if line in (None, variable.line)]
         if found:
             return _only(checker, found, span)
     return None

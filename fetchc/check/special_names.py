@@ -75,7 +75,7 @@ def register(checker: Checker, name: str, span: Span) -> Typed:
         f"the kernel has no register `%{name}` on {machine.name}",
         span,
         "unknown register",
-        notes=(f"it knows {', '.join('%' + known for known in sorted(machine.named))}",),
+        notes=(f"it knows {', '.join('%' + each for each in sorted(machine.named))}",),
         help=help,
     )
 
@@ -164,9 +164,9 @@ def _argument(checker: Checker, number: int, span: Span) -> Typed:
 
         raise refuse_other_convention(site.function.name, span)
     if site.language.stack_check:
-        from fetchc.check.go_parameters import require_known_convention
+        from fetchc.check.go_parameters import require_certain_convention
 
-        require_known_convention(site, site.function, span)
+        require_certain_convention(site, site.function, span)
     place = argument_place(convention, number)
     if site.language.stack_check and isinstance(place, InRegister):
         from fetchc.check.go_parameters import loses_registers_in_growth, stack_growth_warning
@@ -203,7 +203,7 @@ def _result(checker: Checker, name: str, span: Span) -> Typed:
             help="it is `$retval`",
         )
     if isinstance(checker.resolved(result), UnknownType) and checker.size(result) is None:
-        return Special("result", "", word, span)  # assembly: all that is known is the register
+        return Special("result", "", word, span)  # assembly: only the register is known
     if not site.language.promises_convention:
         from fetchc.check.abi_evidence import require_unchanged_signature
         from fetchc.check.unspecified_abi import result_value
@@ -355,10 +355,10 @@ def _is_register(machine: Architecture, name: str) -> bool:
 
 
 def _register(machine: Architecture, read: StaticArgument, name: str) -> Place:
-    known, bits = machine.aliases.get(name, (name, 8 * machine.word_bytes))
+    kernel_name, bits = machine.aliases.get(name, (name, 8 * machine.word_bytes))
     if name in machine.refused:
         return Absent("vector register", f"it is in `%{name}`: {machine.refused[name]}")
-    number = _number(machine, known)
+    number = _number(machine, kernel_name)
     if read.size == 2 * machine.word_bytes == bits // 4:
         return Absent(
             "in pieces",
@@ -380,8 +380,8 @@ def _memory(checker: Checker, base: str, offset: Sum) -> Place:
     machine = checker.site.architecture
     if base.isdecimal():
         base = f"r{base}"  # 8(1) of ppc
-    known, bits = machine.aliases.get(base, (base, 8 * machine.word_bytes))
-    if known in ("ip", "pc"):  # x86, others
+    kernel_name, bits = machine.aliases.get(base, (base, 8 * machine.word_bytes))
+    if kernel_name in ("ip", "pc"):  # x86, others
         return _variable(checker, offset)
     if offset.symbol.endswith(OF_TABLE):  # i386: the register has the table's address
         return _variable(checker, Sum(offset.symbol.removesuffix(OF_TABLE), offset.number))
@@ -390,7 +390,7 @@ def _memory(checker: Checker, base: str, offset: Sum) -> Place:
         return Absent("computed", f"{why}, and a fetch adds constants only")
     if base in machine.refused:
         return Absent("vector register", f"its address is in `%{base}`: {machine.refused[base]}")
-    number = _number(machine, known)
+    number = _number(machine, kernel_name)
     if bits != 8 * machine.word_bytes:
         raise ValueError(f"`{base}` is not a whole register")
     if not -WIDEST_OFFSET <= offset.number < WIDEST_OFFSET:
@@ -436,13 +436,13 @@ def argument_by_number(checker: Checker, number: int, span: Span) -> Typed:
     site = checker.site
     assert site.function is not None
     if site.probe_kind == "eprobe":
-        known = ", ".join(f"`{one.name}`" for one in site.program.parameters(site.function))
+        fields = ", ".join(f"`{one.name}`" for one in site.program.parameters(site.function))
         raise reject(
             "FC0401",
             f"an event has fields, and no `$arg{number}`",
             span,
             "no such argument",
-            notes=(f"its fields are {known}",),
+            notes=(f"its fields are {fields}",),
         )
     place = kernel_argument(
         site, number, len(convention_for(site.program, site.function).integer_registers)
@@ -454,7 +454,7 @@ def argument_by_number(checker: Checker, number: int, span: Span) -> Typed:
 
 
 def current_task(checker: Checker, span: Span) -> Typed:
-    """``$current``, the task that runs: a pointer to its structure, or a word where none is known.
+    """``$current``, the task that runs: a pointer to its structure, or a word without a type.
 
     Raises CompileError FC0201 in a program. Whether a kernel has it is for its rules to say.
     """

@@ -38,8 +38,8 @@ def distance(left: str, right: str, limit: int) -> int:
     return row[-1]
 
 
-def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
-    """Up to ``most`` of the ``known`` names that ``name`` may have meant, best first.
+def nearest(name: str, names: Iterable[str], most: int = 3) -> tuple[str, ...]:
+    """Up to ``most`` of the ``names`` that ``name`` may have meant, best first.
 
     A name of the same letters in another case comes first, then names that end or begin
     with it, then those a few edits away (a third of its length, at least one).
@@ -48,7 +48,7 @@ def nearest(name: str, known: Iterable[str], most: int = 3) -> tuple[str, ...]:
     # Of one letter, every other one is an edit away.
     limit = max(1, len(name) // 3) if len(name) > 1 else 0
     scored: list[tuple[int, str]] = []
-    for candidate in dict.fromkeys(known):
+    for candidate in dict.fromkeys(names):
         other = candidate.lower()
         if other == lower:
             scored.append((0, candidate))

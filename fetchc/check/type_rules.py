@@ -48,8 +48,8 @@ class TypeRules(Record):
       and not to the object, or to a base class by name.
     * ``structure(checker, holder, resolved)``: the structure whose members are meant, where the
       value itself is none (a channel).
-    * ``wrapped_member(checker, holder, name, name_span)``: a member of a structure that stands for
-      a value in it (a cell).
+    * ``wrapped_member(checker, holder, name, name_span)``: a member of the value that a structure
+      wraps (a cell).
     * ``target_member(checker, base, holder, name, name_span)``: a member of the object that
       ``holder`` points to or contains (a smart pointer, an interface).
     * ``accessor(checker, holder, name, span)``: the members that a property or a macro reads.

@@ -90,7 +90,7 @@ def refuse_member(
 ) -> CompileError:
     """The refusal of a name that no member of ``holder`` has, with those that it has.
 
-    ``why`` tells what else has the name, ``instead`` what to do then.
+    ``why`` says what else has the name, ``instead`` what to do then.
     """
     members = checker.members_of(holder.type)
     spelled = checker.spell(holder.type)
@@ -120,8 +120,8 @@ def refuse_member(
 
 
 def _has(checker: Checker, class_name: str, name: str) -> bool:
-    known = checker.program.types_named(class_name, checker.site.scope)
-    return any(name in _all_names(checker, one) for one in known)
+    types = checker.program.types_named(class_name, checker.site.scope)
+    return any(name in _all_names(checker, one) for one in types)
 
 
 def _in_virtual_base(base: str, slot: int, name: str) -> str:
@@ -205,9 +205,9 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
         )
     # Go's results without a name (~r0) are asked for by $ret0, its compiler's own (.dict) never.
     named = [v.name.lstrip("&") for v in visible(site, site.function)]
-    known = [one for one in named if not one.startswith(("~", "."))]
-    close = nearest(name, known)
-    listed = ", ".join(filter(None, dict.fromkeys(known)))
+    names = [one for one in named if not one.startswith(("~", "."))]
+    close = nearest(name, names)
+    listed = ", ".join(filter(None, dict.fromkeys(names)))
     if name == "current" and site.program.in_kernel:
         close = ("$current",)  # the name that kernel code has for it
     elsewhere = name_meant(name, [one.name for one in site.program.parameters(site.function)])

@@ -1,7 +1,7 @@
 """Parameters at the entry, of languages that promise no calling convention (Rust).
 
-Their compilers take the registers of C's convention, in an order of their own. So the debug
-information alone tells which one, and is believed where it names one of these: at the first
+Their compilers take the registers of C's convention, in an order of their own. So only the
+debug information says which one, and it counts where it names one of these: at the first
 instruction that is what the caller passed. What it says of the frame is of later instructions.
 """
 
@@ -164,7 +164,7 @@ _WIDE = 16  # bytes of a pointer with its length
 
 
 def result_value(checker: Checker, name: str, result: TypeId, span: Span) -> Typed:
-    """What ``$retval`` is; raises CompileError FC0401 where that cannot be known."""
+    """What ``$retval`` is; raises CompileError FC0401 where nothing says it."""
     site = checker.site
     function = site.function
     assert function is not None
@@ -209,16 +209,16 @@ def _rules(checker: Checker, function: Function) -> Mapping[str, Any] | None:
         for raw in table.get("results", ()):
             if compiler.name != raw["compiler"] or compiler.version is None:
                 continue
-            known = tuple(raw["from"]) <= compiler.version < tuple(raw["before"])
-            if known and raw["architecture"] == checker.program.architecture:
+            covered = tuple(raw["from"]) <= compiler.version < tuple(raw["before"])
+            if covered and raw["architecture"] == checker.program.architecture:
                 found: Mapping[str, Any] = raw
                 return found
     return None
 
 
 def _register(checker: Checker, name: str) -> DwarfRegister:
-    known = checker.site.architecture.registers.items()
-    return next(DwarfRegister(number) for number, one in known if one == name)
+    registers = checker.site.architecture.registers.items()
+    return next(DwarfRegister(number) for number, one in registers if one == name)
 
 
 def _is_scalar(checker: SiteTypes, type_id: TypeId, depth: int) -> bool:
@@ -250,18 +250,18 @@ def _is_scalar_enum(checker: SiteTypes, resolved: StructType, size: int, depth: 
     tags = [checker.size(one.type) for one in resolved.members]
     if tags not in ([size], []):
         return False
-    held = []
+    filled = []
     for variant in resolved.variants:
         fields = checker.resolved(variant.member.type)
         if not isinstance(fields, StructType):
             return False
-        held += [one for one in fields.members if checker.size(one.type) != 0]
-    if not held:
+        filled += [one for one in fields.members if checker.size(one.type) != 0]
+    if not filled:
         return bool(tags)
     return (
-        len(held) == 1
-        and checker.size(held[0].type) == size
-        and _is_scalar(checker, held[0].type, depth + 1)
+        len(filled) == 1
+        and checker.size(filled[0].type) == size
+        and _is_scalar(checker, filled[0].type, depth + 1)
     )
 
 

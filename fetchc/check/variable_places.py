@@ -1,7 +1,7 @@
 """Where a variable is at the probe site, by the calling convention and the debug information.
 
 At a function's entry the convention decides, and the debug information is evidence (see
-``locations``). Away from the entry only the debug information knows.
+``locations``). Elsewhere only the debug information says it.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _parameter_at_entry(
         if has_same_offsets(found, by_convention):
             return confirmed_pieces(found, by_convention), None
     if isinstance(found, Constant | PointerTo):
-        # Only a function that is called from nowhere else is known to get one value.
+        # Only a function that nothing else calls always gets the same value.
         return (found if private else by_convention), None
 
     if unknown:
@@ -182,7 +182,7 @@ def _parameter_at_entry(
 def parameter_by_name(
     site: Site, function: Function, variable: Variable, span: Span
 ) -> tuple[Place, Diagnostic | None]:
-    """Where a parameter of ``function``, or a field of the event that it stands for, is.
+    """Where a parameter of ``function``, or a field of the event that it describes, is.
 
     With a warning as of :func:`variable_place`, which finds its register.
     """

@@ -142,7 +142,7 @@ def _of_library(checker: Checker, node: Typed) -> str:
     found = library_class(checker, node.type, node.span)
     if found is None or not (found.index or found.flags):
         return ""
-    ways = ", ".join(["`e[0]`", *(f"`e.{one}()`" for one in found.known if one != "data")])
+    ways = ", ".join(["`e[0]`", *(f"`e.{one}()`" for one in found.method_names if one != "data")])
     return f"name a part of it: {ways}" + ("; `fetchc trace` shows all" if found.index else "")
 
 
@@ -161,7 +161,7 @@ def refuse_unfetchable(checker: Checker, planned: UnfetchablePlan) -> CompileErr
 
 
 def refuse_length(checker: Checker, node: Typed) -> CompileError:
-    """The refusal of an array of characters whose length the program has, and nobody knows here."""
+    """The refusal of an array of characters whose length only the running program has."""
     called = node.name if isinstance(node, Located) and node.name else "a"
     return reject(
         "FC0311",
@@ -250,7 +250,7 @@ def refuse_range(checker: Checker, planned: RangePlan, lower: Lower) -> CompileE
 def refuse_computed(
     checker: Checker, node: Computed | Conditional | Dispatched, lower: Lower
 ) -> CompileError:
-    """The refusal of a computed value where one fetch-arg has to be it, with what it is made of."""
+    """The refusal of a computed value where one fetch-arg has to be it; names its parts."""
     if isinstance(node, Conditional):
         return _picked(checker, node, lower)
     return _summed(checker, node, lower) if isinstance(node, Computed) else _dispatched(node)
