@@ -112,10 +112,10 @@ def _is_text(value: object) -> bool:
 
 
 def _unlike_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    made = dict(pairs)
-    if len(made) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("a key is there twice")
-    return made
+    return members
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -136,16 +136,16 @@ def _no_question(what: str, *notes: str) -> CompileError:
 
 
 # ------------------------------------------------------------------------------
-# Programs and probe points that are kept for the next question.
+# Programs and probe points that stay open for the next question.
 
-PROGRAMS = 16  # kept open at once: each keeps units of up to 16 MB
+PROGRAMS = 16  # open at once: each caches units of up to 16 MB
 PROBES = 1024  # of one program
 
 
 class OpenPrograms:
     """Programs by path, at most ``PROGRAMS``; the one that was not asked for longest goes first.
 
-    A file that changed since it was opened is opened anew: one that was replaced by another, or
+    A file that changed since it was opened is opened again: one that was replaced by another, or
     written to. Of separate debug files no note is taken.
     """
 

@@ -86,22 +86,22 @@ def _probe(probe: Probe, arguments: Sequence[Argument]) -> dict[str, Any]:
     }
 
 
-def decode(made: Decode, length: str | None = None) -> dict[str, Any]:
+def decode(decoding: Decode, length: str | None = None) -> dict[str, Any]:
     """What a reader has to do with the fetched value."""
-    shown: dict[str, Any] = {"kind": made.kind}
-    if made.bits is not None:
-        shown["bits"] = made.bits
-        shown["signed"] = made.signed
-    if made.count is not None:
-        shown["count"] = made.count
-    if made.enumerators:
-        shown["enumerators"] = dict(made.enumerators)
-    if made.otherwise:
-        shown["otherwise"] = made.otherwise
-    if made.flags:
+    shown: dict[str, Any] = {"kind": decoding.kind}
+    if decoding.bits is not None:
+        shown["bits"] = decoding.bits
+        shown["signed"] = decoding.signed
+    if decoding.count is not None:
+        shown["count"] = decoding.count
+    if decoding.enumerators:
+        shown["enumerators"] = dict(decoding.enumerators)
+    if decoding.otherwise:
+        shown["otherwise"] = decoding.otherwise
+    if decoding.flags:
         shown["flags"] = True
-    if made.limit is not None:
-        shown["limit"] = made.limit
+    if decoding.limit is not None:
+        shown["limit"] = decoding.limit
     if length is not None:
         shown["length"] = length
     return shown

@@ -37,13 +37,13 @@ class Compared(Record):
 
 
 class Table(Record):
-    """``binaries`` are path, build-id and architecture of each, ``said`` what could not be
+    """``binaries`` are path, build-id and architecture of each, ``diagnostics`` what could not be
     answered: of a binary, about one of the questions, or (empty) about the file.
     """
 
     binaries: tuple[tuple[str, str | None, str | None], ...]
     rows: tuple[Compared, ...]
-    said: tuple[tuple[str, str, Diagnostic], ...]
+    diagnostics: tuple[tuple[str, str, Diagnostic], ...]
 
 
 def compare(
@@ -58,49 +58,49 @@ def compare(
     What is not available in one file is reported, and does not hide the results of the others.
     """
     binaries: list[tuple[str, str | None, str | None]] = []
-    said: list[tuple[str, str, Diagnostic]] = []
+    diagnostics: list[tuple[str, str, Diagnostic]] = []
     answers: list[list[dict[str, Offset]]] = []  # of each binary, of each text
     for path in paths:
         try:
             program = Program(path, references, None, debug_dirs, environment=environment)
         except DebugInfoError as unreadable:
-            said.append((path, "", unreadable.diagnostic))
+            diagnostics.append((path, "", unreadable.diagnostic))
             binaries.append((path, None, None))
             answers.append([{} for _ in texts])
             continue
         binaries.append((path, program.build_id, program.architecture))
-        answers.append([_asked(program, text, said) for text in texts])
+        answers.append([_asked(program, text, diagnostics) for text in texts])
         del program
         gc.collect()  # it is cycles, which are in memory until they are found
     rows = []
     for number in range(len(texts)):
         of_each = [one[number] for one in answers]
-        fields = dict.fromkeys(field for known in of_each for field in known)
+        fields = dict.fromkeys(field for table in of_each for field in table)
         for field in fields:
-            found = tuple([known.get(field) for known in of_each])
+            found = tuple([table.get(field) for table in of_each])
             rows.append(Compared(field, found, _differs(found)))
-    return Table(tuple(binaries), tuple(rows), tuple(said))
+    return Table(tuple(binaries), tuple(rows), tuple(diagnostics))
 
 
 def _asked(
-    program: Program, text: str, said: list[tuple[str, str, Diagnostic]]
+    program: Program, text: str, diagnostics: list[tuple[str, str, Diagnostic]]
 ) -> dict[str, Offset]:
     try:
         return {row.field: row for row in program.offsets(text)}
     except CompileError as refusal:
-        said += [(program.path, text, each) for each in refusal.diagnostics]
+        diagnostics += [(program.path, text, each) for each in refusal.diagnostics]
     except DebugInfoError as unreadable:
-        said.append((program.path, text, unreadable.diagnostic))
+        diagnostics.append((program.path, text, unreadable.diagnostic))
     return {}
 
 
 def _differs(found: Sequence[Offset | None]) -> tuple[str, ...]:
-    known = [one for one in found if one is not None]
-    differing = [] if len(known) == len(found) else ["found"]
+    present = [one for one in found if one is not None]
+    differing = [] if len(present) == len(found) else ["found"]
     for what in ("offset", "bits", "size"):
-        if len({getattr(one, what) for one in known}) > 1:
+        if len({getattr(one, what) for one in present}) > 1:
             differing.append(what)
-    if len({spelling_key(one.type) for one in known}) > 1:
+    if len({spelling_key(one.type) for one in present}) > 1:
         differing.append("type")
     return tuple(differing)
 
@@ -132,7 +132,7 @@ def table_document(table: Table) -> dict[str, Any]:
         ],
         "diagnostics": [
             {"binary": path} | diagnostic_document(each, text or None)
-            for path, text, each in table.said
+            for path, text, each in table.diagnostics
         ],
     }
 

@@ -56,7 +56,7 @@ class Question(Record):
 
     @property
     def opening(self) -> tuple[str, tuple[str, ...], str | None, tuple[str, ...]]:
-        """What :class:`~fetchc.api.library.Program` is made of."""
+        """What :class:`~fetchc.api.library.Program` takes."""
         return self.binary, self.references, self.debug_file, self.debug_dirs
 
     @property

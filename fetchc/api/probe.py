@@ -1,4 +1,4 @@
-"""A probe point: what is known of it, and the arguments that are compiled for it."""
+"""A probe point: its description, and the arguments that are compiled for it."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Probe:
 
     @property
     def key(self) -> tuple[str, str, int]:
-        """What tells the probe from any other of its program."""
+        """What distinguishes the probe from any other of its program."""
         site = self._found.site
         if not self.in_kernel or site.function is None:
             return self.kind, "", self.address
@@ -220,7 +220,7 @@ class Probe:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What should be known of the point itself."""
+        """Warnings about the point itself."""
         return self._found.warnings
 
     def each(
@@ -301,8 +301,8 @@ class Probe:
         if len(places := self.each(arguments)) > 1:
             from fetchc.driver.source_line_points import require_alike
 
-            require_alike([probe.named(made) for probe, made in places])
-        return "\n".join([probe._line(made, group, event) for probe, made in places])
+            require_alike([probe.named(argument) for probe, argument in places])
+        return "\n".join([probe._line(argument, group, event) for probe, argument in places])
 
     def _require_own(self, arguments: Sequence[Argument]) -> None:
         # Where a value is holds at one point, and what may be written for one kernel.
@@ -339,8 +339,8 @@ class Probe:
 
         self._require_own(arguments)
         result = []
-        for probe, made in self.each(arguments):
-            names = probe.named(made)
+        for probe, argument in self.each(arguments):
+            names = probe.named(argument)
             one = event_at(probe._program, probe._found, names, probe._kernel, group, event)
             result.append(one)
         return tuple(result)

@@ -56,7 +56,7 @@ def _end(status: int) -> None:
             if stream is not None:
                 stream.flush()
     except OSError:
-        return  # it tells, and has a status for that
+        return  # it prints that, and has a status for it
     os._exit(status)
 
 

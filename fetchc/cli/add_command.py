@@ -52,15 +52,15 @@ def run(options: Options, output: Output) -> int:
     unwatch()  # what is begun from here on is brought to its end
     tracefs = find_tracefs()
     output.diagnostics(leftover_warnings(leftovers(tracefs)), "")
-    made = add(tracefs, State(state_file()), found.wanted, options.enable)
+    added = add(tracefs, State(state_file()), found.wanted, options.enable)
     if options.format == "json":
         import json
 
-        output.document(json.dumps(document([made], ()), indent=2))
+        output.document(json.dumps(document([added], ()), indent=2))
         return 0
-    output.line(made.name)
+    output.line(added.name)
     if not options.enable:
-        output.say(f"switch it on: echo 1 >{tracefs.path('events', made.name, 'enable')}")
+        output.say(f"switch it on: echo 1 >{tracefs.path('events', added.name, 'enable')}")
     output.say(f"read it: cat {tracefs.path('trace_pipe')}")
     return 0
 
@@ -72,19 +72,21 @@ def prepared(options: Options) -> Prepared:
     probe = None
     if options.function is not None or options.at is not None or not texts:
         probe = program.probe(options.function, options.at, options.returns, active=options.active)
-    said: list[tuple[str, tuple[Diagnostic, ...]]] = []
-    arguments = _compiled(program, probe, options, texts, said)
+    warnings: list[tuple[str, tuple[Diagnostic, ...]]] = []
+    arguments = _compiled(program, probe, options, texts, warnings)
     if len(arguments) < len(texts):
-        return Prepared(None, tuple(said))
+        return Prepared(None, tuple(warnings))
     probe = probe or arguments[0].probe
     if any(one.probe.key != probe.key for one in arguments):
-        return Prepared(None, tuple(said), of_several_points=True)
-    said.append(("", tuple(probe.warnings)))
+        return Prepared(None, tuple(warnings), of_several_points=True)
+    warnings.append(("", tuple(probe.warnings)))
     lines = tuple(probe.definition(arguments, options.group, options.event).splitlines())
     function = None if probe.function is None else probe.function.name
     group, event = group_and_event(lines[0])
     binary = program.path if probe.in_kernel else os.path.abspath(program.path)
-    return Prepared(AddedEvent(group, event, binary, function, tuple(texts), lines), tuple(said))
+    return Prepared(
+        AddedEvent(group, event, binary, function, tuple(texts), lines), tuple(warnings)
+    )
 
 
 def _compiled(
@@ -92,7 +94,7 @@ def _compiled(
     probe: Probe | None,
     options: Options,
     texts: list[str],
-    said: list[tuple[str, tuple[Diagnostic, ...]]],
+    warnings: list[tuple[str, tuple[Diagnostic, ...]]],
 ) -> list[Argument]:
     # Fewer than `texts` where one is refused.
     arguments = []
@@ -103,8 +105,8 @@ def _compiled(
                 if probe is None
                 else probe.compile(text)
             )
-            said.append((text, tuple(argument.whole.warnings)))
+            warnings.append((text, tuple(argument.whole.warnings)))
             arguments.append(argument)
         except CompileError as refusal:
-            said.append((text, refusal.diagnostics))
+            warnings.append((text, refusal.diagnostics))
     return arguments

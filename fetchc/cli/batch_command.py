@@ -32,7 +32,7 @@ LONGEST = 1_000_000  # bytes of a line, its newline not counted
 def answers(options: Options, output: Output) -> int:
     """Answer every line; one that cannot be answered says why and stops no other.
 
-    Each answer is handed over at once: who asks may wait for it before asking on.
+    Each answer is handed over at once: a client may wait for it before the next question.
     """
     if _more_than_a_batch(options):
         output.say(

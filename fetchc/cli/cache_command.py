@@ -1,4 +1,4 @@
-"""``fetchc cache show`` and ``fetchc cache clear``: what is kept between runs."""
+"""``fetchc cache show`` and ``fetchc cache clear``: what is cached between runs."""
 
 from __future__ import annotations
 
@@ -33,31 +33,31 @@ def run(options: Options, output: Output) -> int:
         what = "not used: it is not a folder that this user owns and only they can write to"
         raise DebugInfoError("FC0901", folder, what)
     try:
-        kept = entries(folder) if os.path.lexists(folder) else []
-        kept += downloads(folder)
+        cached = entries(folder) if os.path.lexists(folder) else []
+        cached += downloads(folder)
         if action == "clear":
-            for _, _, name in kept:
+            for _, _, name in cached:
                 removed(os.path.join(folder, name))
     except OSError as refused:
         raise DebugInfoError("FC0901", folder, f"cannot be changed: {refused.strerror}") from None
-    _print(options, output, folder, kept)
+    _print(options, output, folder, cached)
     return 0
 
 
 def _print(
-    options: Options, output: Output, folder: str, kept: list[tuple[float, int, str]]
+    options: Options, output: Output, folder: str, cached: list[tuple[float, int, str]]
 ) -> None:
-    total = sum(size for _, size, _ in kept)
+    total = sum(size for _, size, _ in cached)
     cleared = options.operands[0] == "clear"
     if options.format == "json":
         import json
 
-        files = [{"name": name, "bytes": size, "used": used} for used, size, name in kept]
+        files = [{"name": name, "bytes": size, "used": used} for used, size, name in cached]
         shown = {"folder": folder, "cleared": cleared, "bytes": total, "files": files}
         output.document(json.dumps(shown, indent=2))
         return
     if not cleared:
-        for _, size, name in kept:
+        for _, size, name in cached:
             output.line(f"{size / 1e6:8.1f} MB  {name}")
-    said = "removed" if cleared else "in all"
-    output.line(f"{total / 1e6:8.1f} MB  {said}: {len(kept)} files in {folder}")
+    summary = "removed" if cleared else "in all"
+    output.line(f"{total / 1e6:8.1f} MB  {summary}: {len(cached)} files in {folder}")

@@ -1,4 +1,4 @@
-"""``fetchc check``: definitions that somebody wrote, held against a kernel's rules."""
+"""``fetchc check``: definitions that somebody wrote, checked against a kernel's rules."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(options: Options, output: Output) -> int:
 
 
 def _definitions(texts: list[str]) -> Iterator[str]:
-    # ``-`` stands for the lines of standard input, of which some may say nothing.
+    # ``-`` means the lines of standard input; some may say nothing.
     for text in texts:
         if text != "-":
             yield text
@@ -52,8 +52,8 @@ def _definitions(texts: list[str]) -> Iterator[str]:
 
 
 def _verdict(checked: Checked, version: str) -> str:
-    said = f"{'refused' if checked.problems else 'ok'} for {version}"
+    verdict = f"{'refused' if checked.problems else 'ok'} for {version}"
     spans = [f"from {first}" + (f" to {last}" if last else "") for first, last in checked.ranges]
-    known = "accepted " + " and ".join(spans) if spans else "accepted by no version"
+    accepted = "accepted " + " and ".join(spans) if spans else "accepted by no version"
     returns = " in return probes" if checked.kind == "uretprobe" and spans else ""
-    return f"{said}, {known}{returns}"
+    return f"{verdict}, {accepted}{returns}"

@@ -40,8 +40,8 @@ def run(options: Options, output: Output) -> int:
             output.diagnostics(probe.warnings, "")
     settled = _settled(options.format)
     for one in outcomes:
-        said = [each for each in one.diagnostics if each.code not in settled]
-        output.diagnostics(said, one.text)
+        diagnostics = [each for each in one.diagnostics if each.code not in settled]
+        output.diagnostics(diagnostics, one.text)
         if not whole and one.argument is not None:
             output.line(one.argument.fetcharg)
     if options.format == "probe":

@@ -86,12 +86,12 @@ def _hints(name: str, words: Sequence[str], wrong: str) -> list[str]:
 
     command = COMMANDS[name]
     own = words[: words.index("--")] if "--" in words else words
-    known = {flag: OPTIONS[key] for key in command.options for flag in OPTIONS[key].flags}
+    by_flag = {flag: OPTIONS[key] for key in command.options for flag in OPTIONS[key].flags}
     unknown = re.match(r"there is no option `([^`]*)`", wrong)
     if unknown is not None:
         meant = _OPTIONS.get(unknown[1])
-        if meant is None or meant.split()[0] not in (*known, ">", "--"):
-            close = nearest(unknown[1], known) if unknown[1].startswith("--") else ()
+        if meant is None or meant.split()[0] not in (*by_flag, ">", "--"):
+            close = nearest(unknown[1], by_flag) if unknown[1].startswith("--") else ()
             meant = close[0] if close else None
         return [] if meant is None else [f"did you mean `{meant}`?"]
     if wrong.startswith("--binary"):
@@ -113,7 +113,7 @@ def _no_command(words: Sequence[str], output: Output) -> int:
         output.say(f"error: there is no command `{words[0]}`: did you mean `{meant}`?")
         return 2
     lines = ["usage: fetchc COMMAND ...", "", "commands:"]
-    lines += [f"  {name:<10} {known.help}" for name, known in COMMANDS.items()]
+    lines += [f"  {name:<10} {command.help}" for name, command in COMMANDS.items()]
     lines += ["", "`fetchc COMMAND --help` shows what a command takes"]
     if "-h" in words or "--help" in words:
         output.document("\n".join(lines))

@@ -19,10 +19,10 @@ __all__ = ["run"]
 def run(options: Options, output: Output) -> int:
     """Those of uprobes, whose GROUP/EVENT matches the glob: what was added comes first."""
     tracefs = find_tracefs()
-    kept, problems = added_events(State(state_file()))
+    added, problems = added_events(State(state_file()))
     problems += leftover_warnings(leftovers(tracefs))
     order = ("added", "session", "stale", "other")
-    listed = sorted(definitions(tracefs, kept), key=lambda one: order.index(one.owner))
+    listed = sorted(definitions(tracefs, added), key=lambda one: order.index(one.owner))
     if options.operands:
         match = glob_pattern(options.operands[0]).fullmatch
         listed = [one for one in listed if match(one.name)]

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["install"]
 
 _ORDINARY = MAGIC_NUMBER + bytes(4)  # checked by time and size of the source
-_KEPT = f".{sys.implementation.cache_tag}.pyc"
+_SUFFIX = f".{sys.implementation.cache_tag}.pyc"
 _MOST = 100_000  # bytes: twice what the largest has; a longer one is left to importlib
 
 
@@ -47,37 +47,37 @@ class _Finder:
             return None
         folder = path[0]
         tail = name[name.rindex(".") + 1 :]
-        kept = f"{folder}/__pycache__/{tail}{_KEPT}"
+        cached_path = f"{folder}/__pycache__/{tail}{_SUFFIX}"
         source = f"{folder}/{tail}.py"
         package = False
         try:
             found = stat(source)
         except OSError:
             package = True
-            kept = f"{folder}/{tail}/__pycache__/__init__{_KEPT}"
+            cached_path = f"{folder}/{tail}/__pycache__/__init__{_SUFFIX}"
             source = f"{folder}/{tail}/__init__.py"
             try:
                 found = stat(source)
             except OSError:
                 return None
         loader = _Loader(name, source)
-        loader.kept = kept
+        loader.cached_path = cached_path
         loader.stamp = (int(found.st_mtime) & 0xFFFFFFFF, found.st_size & 0xFFFFFFFF)
         spec = ModuleSpec(name, loader, origin=source, is_package=package)
         if package:
             spec.submodule_search_locations = [f"{folder}/{tail}"]
         spec.has_location = True
-        spec.cached = kept
+        spec.cached = cached_path
         return spec
 
 
 class _Loader(SourceFileLoader):
-    kept: str
+    cached_path: str
     stamp: tuple[int, int]  # of the source: seconds, bytes
 
     def get_code(self, fullname: str) -> CodeType | None:
         try:
-            file = open(self.kept, 0)
+            file = open(self.cached_path, 0)
         except OSError:
             return super().get_code(fullname)
         data = read(file, _MOST)

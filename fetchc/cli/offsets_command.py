@@ -22,7 +22,7 @@ __all__ = ["run"]
 def run(options: Options, output: Output) -> int:
     """Print the table: of each field the offsets, with the binaries that have them."""
     if watched():  # else the process is another one's, and what is frozen is never freed
-        gc.freeze()  # what the command itself is made of is not looked through for each binary
+        gc.freeze()  # the command's own objects are not looked through for each binary
     table = compare(
         options.operands,
         options.binaries,
@@ -36,11 +36,11 @@ def run(options: Options, output: Output) -> int:
         output.document(json.dumps(table_document(table), indent=2))
     else:
         _print(output, table)
-    return exit_status([each for _, _, each in table.said])
+    return exit_status([each for _, _, each in table.diagnostics])
 
 
 def _print(output: Output, table: Table) -> None:
-    for path, text, diagnostic in table.said:
+    for path, text, diagnostic in table.diagnostics:
         if text and len(table.binaries) > 1:
             output.say(f"in {path}:")
         output.diagnostics((diagnostic,), text)

@@ -46,7 +46,7 @@ class Command(Record):
     """A command: its module, its one-line help, its operand, its options in ``OPTIONS``.
 
     ``operand`` is the attribute and name of what is no option; ``least`` and ``most`` count
-    them (None: any number). ``starts``: behind ``--`` stands a program with its arguments.
+    them (None: any number). ``starts``: a program with its arguments follows ``--``.
     """
 
     module: str
@@ -329,7 +329,7 @@ def read(words: Sequence[str]) -> Options | str:
 def _read(name: str, words: Sequence[str]) -> Options:
     command = COMMANDS[name]
     options = Options(name)
-    known = {flag: OPTIONS[key] for key in command.options for flag in OPTIONS[key].flags}
+    by_flag = {flag: OPTIONS[key] for key in command.options for flag in OPTIONS[key].flags}
     given: set[str] = set()
     rest = iter(words)
     for word in rest:
@@ -342,7 +342,7 @@ def _read(name: str, words: Sequence[str]) -> Options:
         elif not word.startswith("-") or word == "-":
             options.operands.append(word)
         else:
-            option, value = _option(known, word)
+            option, value = _option(by_flag, word)
             again = option.attribute in given and not option.many
             given.add(option.attribute)
             if option.metavar is None:
@@ -363,13 +363,13 @@ def _read(name: str, words: Sequence[str]) -> Options:
     return options
 
 
-def _option(known: dict[str, Option], word: str) -> tuple[Option, str | None]:
+def _option(by_flag: dict[str, Option], word: str) -> tuple[Option, str | None]:
     if word.startswith("--"):
         flag, equals, value = word.partition("=")
-        if flag in known:
-            return known[flag], value if equals else None
-    elif word[:2] in known:
-        return known[word[:2]], word[2:] or None
+        if flag in by_flag:
+            return by_flag[flag], value if equals else None
+    elif word[:2] in by_flag:
+        return by_flag[word[:2]], word[2:] or None
     hint = "" if word.startswith("--") else "; an expression that starts with a dash goes to --expr"
     raise _Usage(f"there is no option `{word.partition('=')[0]}`{hint}")
 

@@ -44,7 +44,7 @@ _CALL, _ANSWER, _FAILURE, _BUG = "call", "answer", "failure", "bug"
 _SENT = (Record, Error, OSError, Unwritable)  # as they are; others stay, and are asked
 _ATTRIBUTE, _METHOD = "attribute", "method"  # of an object that stays
 _REMEMBERED = 1 << 16  # answers of one
-_FINISH = "finish"  # what every child answers: it hands over what is to be kept
+_FINISH = "finish"  # what every child answers: it hands over what is to be cached
 _IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # a terminal sends them to both
 
 
@@ -102,7 +102,7 @@ class Reader:
         self._failed: DebugInfoError | None = None  # why the child answers nothing any more
         self._objects: dict[int, RemoteObject] = {}
         self._services: dict[str, Function] = {}
-        # What is kept is believed later: not where another user has a hand in what is read.
+        # Later runs trust the cache: so nothing is cached where another user can write the input.
         folder = self._environment.cache
         if folder is not None and _own_file(binary):
             self._services["store"] = lambda name, content: cache.store(folder, name, content)
@@ -237,7 +237,7 @@ class Reader:
             questions = {
                 **self._questions,
                 _FINISH: lambda: _finished(environment),
-                **_of_held(channel.held),
+                **_of_referred(channel.referred),
             }
             bounded = watched()  # as its parent is, whose timer is not inherited
             while True:
@@ -316,23 +316,23 @@ def _flush() -> None:
             discard(stream)
 
 
-def _let_go(kept: tuple[int, int]) -> None:
+def _let_go(pipes: tuple[int, int]) -> None:
     # What else is open is the parent's, or was handed down to it by a shell: a file that root alone
     # may write to, a socket. Not closed, but nothing: no object of Python's is left with a number
     # that means another file later.
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
     for number in map(int, os.listdir("/proc/self/fd")):
-        if number > 2 and number not in (*kept, nothing):
+        if number > 2 and number not in (*pipes, nothing):
             os.dup2(nothing, number, inheritable=False)
 
 
-def _of_held(held: Sequence[object]) -> dict[str, Function]:
+def _of_referred(referred: Sequence[object]) -> dict[str, Function]:
     def attribute(number: int, name: str) -> tuple[bool, object]:
-        value = getattr(held[number], name)
+        value = getattr(referred[number], name)
         return (True, None) if callable(value) else (False, value)
 
     def method(number: int, name: str, *arguments: object) -> object:
-        return getattr(held[number], name)(*arguments)
+        return getattr(referred[number], name)(*arguments)
 
     return {_ATTRIBUTE: attribute, _METHOD: method}
 
@@ -361,11 +361,11 @@ class _Channel:
         self._source: BinaryIO = os.fdopen(source, "rb")
         self._target: BinaryIO = os.fdopen(target, "wb")
         self._remote = remote
-        self.held: list[object] = []
+        self.referred: list[object] = []
 
     def send(self, message: object) -> None:
         buffer = io.BytesIO()
-        _Referring(buffer, self.held).dump(message)
+        _Referring(buffer, self.referred).dump(message)
         data = buffer.getbuffer()
         self._target.write(_SIZE.pack(len(data)))
         self._target.write(data)
@@ -405,20 +405,20 @@ class _Referring(pickle.Pickler):
     where it is. Source: the manual of pickle, "Persistence of External Objects".
     """
 
-    def __init__(self, file: BinaryIO, held: list[object]) -> None:
+    def __init__(self, file: BinaryIO, referred: list[object]) -> None:
         super().__init__(file, protocol=5)
-        self._held = held
+        self._referred = referred
 
     def persistent_id(self, obj: object) -> int | None:
-        """The number of an object that is held; None for what is written itself."""
+        """The number of an object that stays here; None for one that is written itself."""
         kind = type(obj)
         if not kind.__module__.startswith("fetchc.") or isinstance(obj, (type, *_SENT)):
             return None
-        for number, one in enumerate(self._held):
+        for number, one in enumerate(self._referred):
             if one is obj:
                 return number
-        self._held.append(obj)
-        return len(self._held) - 1
+        self._referred.append(obj)
+        return len(self._referred) - 1
 
     def reducer_override(self, obj: object) -> Any:
         """An error as it reduces itself, whatever a library has registered for errors (tblib)."""
@@ -431,7 +431,7 @@ class RemoteObject:
     def __init__(self, ask: Function, number: int) -> None:
         self._ask = ask
         self._number = number
-        self._known: dict[tuple[object, ...], object] = {}
+        self._answers: dict[tuple[object, ...], object] = {}
 
     def __getattr__(self, name: str) -> object:
         if name.startswith("_"):
@@ -443,11 +443,11 @@ class RemoteObject:
         return value
 
     def _answer(self, *asked: object) -> object:
-        if asked not in self._known:
-            if len(self._known) == _REMEMBERED:
-                self._known.clear()
-            self._known[asked] = self._ask(_METHOD, self._number, *asked)
-        return self._known[asked]
+        if asked not in self._answers:
+            if len(self._answers) == _REMEMBERED:
+                self._answers.clear()
+            self._answers[asked] = self._ask(_METHOD, self._number, *asked)
+        return self._answers[asked]
 
 
 class _Plain(pickle.Unpickler):
@@ -461,7 +461,7 @@ class _Plain(pickle.Unpickler):
         self._remote = remote
 
     def persistent_load(self, pid: object) -> object:
-        """What stands for an object of the other process."""
+        """The proxy of an object of the other process."""
         if self._remote is None or not isinstance(pid, int):
             raise pickle.UnpicklingError(f"a reference to {pid!r}")
         return self._remote(pid)

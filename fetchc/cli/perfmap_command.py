@@ -26,7 +26,7 @@ __all__ = ["run"]
 
 
 def run(options: Options, output: Output) -> int:
-    """Find what lines, numbers or names stand for, or merge the map of a process."""
+    """Find what lines, numbers or names mean, or merge the map of a process."""
     action, *asked = options.operands
     if action == "merge" and len(asked) == 1 and asked[0].isdecimal() and not options.pids:
         return _merge(options, output, int(asked[0]))

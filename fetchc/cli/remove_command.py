@@ -22,17 +22,17 @@ def run(options: Options, output: Output) -> int:
         return 2
     tracefs = find_tracefs()
     if options.stale:
-        gone = remove_leftovers(tracefs)
+        removed = remove_leftovers(tracefs)
     else:
         names = options.operands or None
-        gone = [one.name for one in remove(tracefs, State(state_file()), names)]
+        removed = [one.name for one in remove(tracefs, State(state_file()), names)]
     if options.format == "json":
         import json
 
         from fetchc import __version__
 
-        output.document(json.dumps({"fetchc": __version__, "removed": gone}, indent=2))
+        output.document(json.dumps({"fetchc": __version__, "removed": removed}, indent=2))
         return 0
-    for name in gone:
+    for name in removed:
         output.line(name)
     return 0

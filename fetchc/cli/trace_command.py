@@ -131,8 +131,8 @@ def _traced(
         output.say(f"tracing {functions} of {options.binary}; Ctrl-C ends it")
         for note in _unloaded(targets, options):
             output.say(f"note: {note}")
-        gone = watch(session, show.take, ending, None, options.pids, options.timeout)
-    for pid in gone:
+        ended = watch(session, show.take, ending, None, options.pids, options.timeout)
+    for pid in ended:
         output.say(f"process {pid} has ended")
     show.end()
     return 0

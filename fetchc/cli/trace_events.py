@@ -125,7 +125,7 @@ class Hits:
 
 
 def _call(target: Target, event: Event) -> tuple[Hashable, int | None] | None:
-    # What tells the call from others, as `Calls` takes it; None where that could not be read.
+    # What identifies the call, as `Calls` takes it; None where that could not be read.
     key = event.args.get(target.key)
     if not isinstance(key, int):
         return None
@@ -240,7 +240,7 @@ class Show:
         return self._stacks.name(thread, address)
 
     def _named(self, event: Event, value: Value) -> Value:
-        # Of a process that ended before it was looked at, the hit tells where its code was.
+        # Of a process that ended before it was looked at, the hit says where its code was.
         match value:
             case ReturnAddress():
                 (frame,) = self._stacks.frames(event, (value - 1,))
@@ -283,7 +283,7 @@ def has_function(part: object) -> bool:
     """Whether a value of the shape, of whatever kind, may have the address of a function in it."""
     match part:
         case shapes.CallerShape():
-            return True  # of a call that is not known, who made it
+            return True  # of a call that was not seen: the caller
         case Decode(kind=kind):
             return kind == "symbol"
         case Record():
@@ -315,7 +315,7 @@ class Ending:
     """A context manager: SIGINT, SIGTERM and SIGHUP ask for an end, and interrupt nothing.
 
     So that what was recorded is still shown. The second one ends at once, as it would without
-    this: somebody waits for what does not come. Signals that were ignored stay so.
+    this: somebody waits for an event that does not come. Signals that were ignored stay so.
     """
 
     def __init__(self) -> None:
@@ -358,15 +358,15 @@ def watch(
     Returns the processes that ended meanwhile.
     """
     until = None if timeout is None else time.monotonic() + timeout
-    waiting, gone = list(pids), list[int]()
+    waiting, ended = list(pids), list[int]()
     reader = _Reader()
     enough = False
     while not enough:
         # Looked at first: what the program did before its end is then in the buffers.
         over = ending.asked or (command is not None and command.ended()) or reader.left()
-        gone += [pid for pid in waiting if started(pid) is None]
-        waiting = [pid for pid in waiting if pid not in gone]
-        if over or (gone and not waiting):
+        ended += [pid for pid in waiting if started(pid) is None]
+        waiting = [pid for pid in waiting if pid not in ended]
+        if over or (ended and not waiting):
             break
         turn = _TURN
         if until is not None:
@@ -384,7 +384,7 @@ def watch(
         for batch in session.batches():
             if sink(batch):
                 break
-    return gone
+    return ended
 
 
 class _Reader:

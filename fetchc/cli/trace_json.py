@@ -26,10 +26,10 @@ _PLAIN = {int, str, bool, float, type(None), Hexadecimal}
 
 
 class JsonLines:
-    """One object a hit. ``timed``: with ``latency_us``, null where the beginning is not known.
+    """One object a hit. ``timed``: with ``latency_us``, null where nobody saw the beginning.
 
     ASCII only; bytes that are no UTF-8 are lone surrogates (``\\udc80`` for 0x80). What was only
-    read in part is in ``cut``, with its whole length where that is known; the members of a
+    read in part is in ``cut``, with its whole length where the record has that; the members of a
     structure that are not fetched are in ``left_out``, pointers to where no memory can be in
     ``no_address``.
     """

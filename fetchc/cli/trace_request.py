@@ -68,7 +68,7 @@ class Refused(Exception):
 
 
 class BuiltIn(Record):
-    """A value that the reader has of every event: how it is had, and its kind."""
+    """A value that the reader has of every event: how to get it, and its kind."""
 
     source: Source
     shape: Leaf

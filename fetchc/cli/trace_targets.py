@@ -63,14 +63,14 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
     is a name. Raises CompileError FC0755 for a glob that matches nothing, and for too many.
     """
     found: dict[str, bool] = {}
-    known: set[str] | None = None
+    names: set[str] | None = None
     for pattern in patterns:
         if "*" not in pattern and "?" not in pattern:
             found.setdefault(pattern, False)
             continue
-        if known is None:
-            known = set(program.functions())
-        if pattern in known or _method(pattern, known):
+        if names is None:
+            names = set(program.functions())
+        if pattern in names or _method(pattern, names):
             found.setdefault(pattern, False)
             continue
         matching = list(program.functions(pattern))
@@ -123,10 +123,10 @@ def _is_overload(program: Program, pattern: str) -> bool:
     return True
 
 
-def _method(pattern: str, known: set[str]) -> bool:
+def _method(pattern: str, names: set[str]) -> bool:
     # `(*server).run`, `server.(*conn).run`: the end of a name, star and all.
     return "(*" in pattern and any(
-        name.endswith(pattern) and name[-len(pattern) - 1] in "./" for name in known
+        name.endswith(pattern) and name[-len(pattern) - 1] in "./" for name in names
     )
 
 
@@ -243,10 +243,10 @@ class _Collecting:
         except CompileError as refused:
             if name.by_glob and refused.reason == "several functions":
                 listed = [one["address"] for one in self._program.described(name.text)]
-                known = [address for address in listed if address is not None]
-                for address in known:
+                addresses = [address for address in listed if address is not None]
+                for address in addresses:
                     self._at_address(name.text, f"{address:#x}")
-                if known:
+                if addresses:
                     return
             at = self._options.at or ""
             self.left_out.append(LeftOut(name.text, at, refused.diagnostics))
@@ -336,7 +336,7 @@ class _Collecting:
             self._leave_out(probe, refused)
             return
         labels = tuple([each.label for each in shown])
-        self._tell(probe, shown)
+        self._warn(probe, shown)
         self.without += without
         self.chosen.append(Target("hit", plan, labels, *counted, caller=bool(caller)))
 
@@ -367,9 +367,9 @@ class _Collecting:
                 entry, self._request.shown, lambda text: _placed(first, second, text)
             )
             shown = _once([one for _, one in placed])
-            known = [one.label for one in shown]
+            shown_labels = [one.label for one in shown]
             for text in self._request.further:
-                if text not in known:
+                if text not in shown_labels:
                     placed.append(_placed(first, second, text))
             stack_end = leave.goroutine_stack_end
             key = FRAME if stack_end is None else GOROUTINE
@@ -385,8 +385,8 @@ class _Collecting:
         except Refused as refused:
             self._leave_out(entry, refused)
             return
-        labels = tuple(known)
-        self._tell(leave, shown)
+        labels = tuple(shown_labels)
+        self._warn(leave, shown)
         self.without += without
         pushed = 0 if leave.kind == "return-site" else leave.pushed_by_call
         end = stack_end or ""
@@ -398,8 +398,8 @@ class _Collecting:
         self.chosen.append(last)
 
     def _further(self, probe: Probe, shown: list[CheckedArgument]) -> list[CheckedArgument]:
-        known = {one.label for one in shown}
-        return [_asked(probe, text) for text in self._request.further if text not in known]
+        shown_labels = {one.label for one in shown}
+        return [_asked(probe, text) for text in self._request.further if text not in shown_labels]
 
     def _caller(self, probe: Probe) -> list[CheckedArgument]:
         if probe.in_kernel:
@@ -426,7 +426,7 @@ class _Collecting:
         text, diagnostics = located(self._request, refused.text, refused.diagnostics)
         self.left_out.append(LeftOut(name, text, diagnostics))
 
-    def _tell(self, probe: Probe, shown: list[CheckedArgument]) -> None:
+    def _warn(self, probe: Probe, shown: list[CheckedArgument]) -> None:
         self.warnings += [("", each) for each in probe.warnings]
         once: set[str] = set()  # of what holds for all parameters of the function
         for text, each in [(one.text, each) for one in shown for each in one.warnings]:

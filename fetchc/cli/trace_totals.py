@@ -141,10 +141,10 @@ def key_shown(key: object) -> str:
 
 
 class Summary:
-    """``--summary``: hits of each function, with the times they took where those are known."""
+    """``--summary``: hits of each function, with the times they took where those were measured."""
 
     def __init__(self) -> None:
-        self._counts: dict[str, list[float]] = {}  # count, known times, their sum, the longest
+        self._counts: dict[str, list[float]] = {}  # count, measured times, their sum, the longest
 
     def add(self, hit: Hit) -> None:
         """Count a hit."""
@@ -169,10 +169,10 @@ class Summary:
         yield (
             f"{'HITS':>10}  " + (f"{'MEAN us':>12}  {'MAX us':>12}  " if timed else "") + "FUNCTION"
         )
-        for name, (count, known, total, longest) in rows:
+        for name, (count, measured, total, longest) in rows:
             times = ""
             if timed:
-                times = f"{total / known:>12.3f}  {longest:>12.3f}  " if known else f"{'':28}"
+                times = f"{total / measured:>12.3f}  {longest:>12.3f}  " if measured else f"{'':28}"
             yield f"{count:>10}  {times}{printable(name)}"
 
     def remarks(self) -> Iterator[str]:
@@ -181,11 +181,11 @@ class Summary:
 
     def json(self) -> Iterator[str]:
         """An object for each function."""
-        for name, (count, known, total, longest) in self._sorted():
+        for name, (count, measured, total, longest) in self._sorted():
             shown: dict[str, object] = {"summary": name, "hits": count}
-            if known:
-                mean = round(total / known, 3)
-                shown["latency_us"] = {"count": known, "mean": mean, "max": longest}
+            if measured:
+                mean = round(total / measured, 3)
+                shown["latency_us"] = {"count": measured, "mean": mean, "max": longest}
             yield _encode(shown)
 
 

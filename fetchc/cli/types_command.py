@@ -52,9 +52,9 @@ def run(options: Options, output: Output) -> int:
 def _suggest(program: Program, name: str, output: Output) -> None:
     from fetchc.check.suggestions import nearest
 
-    known = list(program.types())
-    known += [other.rpartition(" ")[2] for other in known]  # struct s is also found as s
-    close = nearest(name, known, most=5)
+    names = list(program.types())
+    names += [other.rpartition(" ")[2] for other in names]  # struct s is also found as s
+    close = nearest(name, names, most=5)
     if close:
         output.say(f"names like it: {', '.join(f'`{other}`' for other in close)}")
 

@@ -125,7 +125,7 @@ def _result(probe: Probe) -> Root:
 # ------------------------------------------------------------------------------
 # Which refusals are right for an expression: no fetch-arg reaches the value, or nobody knows it.
 
-_AWAY = frozenset(["FC0401", "FC0402", "FC0404", "FC0405", "FC0406"])
+_MAY_BE_OPTIMIZED_OUT = frozenset(["FC0401", "FC0402", "FC0404", "FC0405", "FC0406"])
 
 
 class Refusals:
@@ -138,7 +138,7 @@ class Refusals:
         self._sizes = output.sizes
         self._vectors = output.stops[probe.tag, stage].vectors
         # Optimised code holds a variable where it likes, and not always.
-        self._away = stage == "inner" and "-O0" not in build.options
+        self._optimized = stage == "inner" and "-O0" not in build.options
         passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
         types = [resolved(it) for it in passed if it is not None]
         self._unnamed = any(_unnamed(it) for it in types)
@@ -148,21 +148,21 @@ class Refusals:
         self, expression: Expression, first: Diagnostic, expected: list[int | bytes]
     ) -> str | None:
         """None where the refusal is right, else what is wrong with it."""
-        said = f"{first.code}: {first.message}"
+        refusal = f"{first.code}: {first.message}"
         if first.code not in self.allowed(expression) and not self._unsaid(first):
-            return said
+            return refusal
         if first.code == "FC0402" and expression.kind == "float" and not expression.counted:
             (value,) = expected
             assert isinstance(value, bytes)
-            if not self._away and not any(value in each for each in self._vectors):
-                return f"{said}; {value!r} is in no vector register"
+            if not self._optimized and not any(value in each for each in self._vectors):
+                return f"{refusal}; {value!r} is in no vector register"
         return None
 
     def allowed(self, expression: Expression) -> frozenset[str]:
         """The codes that are right by what the expression asks."""
         allowed = expression.refusals | LIMITS
-        if self._away:
-            return allowed | _AWAY
+        if self._optimized:
+            return allowed | _MAY_BE_OPTIMIZED_OUT
         size = self._sizes.get((self._tag, expression.root.name), 0)
         # gcc counts unnamed bit fields when it classifies; debug information has none.
         if expression.root.in_registers and self._unnamed:
@@ -290,9 +290,9 @@ class _Asked:
             plain, decode = argument.fetcharg, argument.decode
         except fetchc.CompileError as refusal:
             first = refusal.diagnostics[0]
-            said = self._refusals.right(expression, first, expected)
-            self._tally.refused[first.code] += said is None
-            return None if said is None else (REFUSED, said, expected)
+            mistake = self._refusals.right(expression, first, expected)
+            self._tally.refused[first.code] += mistake is None
+            return None if mistake is None else (REFUSED, mistake, expected)
         text, decode = self._changed(plain, decode)
         tree = None
         if text == plain and self._tally.expressions % _TREES == 0:

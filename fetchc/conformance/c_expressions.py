@@ -360,7 +360,7 @@ class _Walk(Questions):
 
     def pointer(self, node: Node, target: CType) -> Node | Expression:
         inner = resolved(target)
-        away: dict[str, bool | int] = {"inside": False}
+        outside: dict[str, bool | int] = {"inside": False}
         if isinstance(inner, Code):
             return self.expression(node, "symbol", f"ADDRESS({node.c})")
         if isinstance(inner, Void):
@@ -368,7 +368,7 @@ class _Walk(Questions):
                 return self.expression(node, "pointer", f"ADDRESS({node.c})")
             spare = self.roots[0]  # what every void pointer leads to
             whole = f"{spare.kind} {spare.tag}"
-            return node.same(f"(*({whole} *){{}})", spare, **away)
+            return node.same(f"(*({whole} *){{}})", spare, **outside)
         if is_text(inner) and self.chance(0.5):
             return self.expression(node, "text", f"TEXT({node.c}, 4096)")
         if not is_text(inner) and (node.steps > 8 or self.chance(0.1)):
@@ -377,7 +377,7 @@ class _Walk(Questions):
             other = self.random.choice(self.roots)
             if list(filter(any_bytes, members_of(other))):
                 whole = f"{other.kind} {other.tag}"
-                return node.same(f"(*({whole} *){{}})", other, cast=True, **away)
+                return node.same(f"(*({whole} *){{}})", other, cast=True, **outside)
         alone = isinstance(inner, Struct) and inner.flexible is not None
         low, high = (0, 0) if alone or is_text(inner) else (-1, 1)
         if is_text(inner):
@@ -389,4 +389,4 @@ class _Walk(Questions):
         index = self.random.randint(low, high)
         offset = f"{'-' if index < 0 else '+'} {abs(index)}"
         patterns = ["(*{})"] if index == 0 else [f"{{}}[{index}]", f"(*({{}} {offset}))"]
-        return node.same(self.random.choice(patterns), target, **away)
+        return node.same(self.random.choice(patterns), target, **outside)

@@ -318,7 +318,7 @@ def _used(name: str) -> str:
 
 
 def _giving(tag: str, result: CType) -> list[str]:
-    # The address of an object that the function gives goes on in the same register.
+    # The address of an object that the function returns stays in the same register.
     return [
         f"PLAIN __attribute__((noinline, noipa)) {declare(result, f'give_{tag}(void)')}",
         f"{{ return *from_{tag}; }}",
@@ -382,10 +382,10 @@ def build_c(source: str, build: Build, folder: Path) -> Path:
     binary.unlink(missing_ok=True)
     built = call(build.command(file, binary), folder, _BUILD_SECONDS)
     if built.status or not binary.exists():
-        said = built.complaint or "it said nothing"
+        complaint = built.complaint or "it said nothing"
         raise refused(
             "FC0802",
-            f"`{build}` {built.ending} and built no program: {said}",
+            f"`{build}` {built.ending} and built no program: {complaint}",
             "compile a C program by hand with these options, or name another compiler",
             f"the command is `{written(built.command)}`",
         )

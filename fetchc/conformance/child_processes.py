@@ -35,7 +35,7 @@ __all__ = [
 
 
 class ConformanceError(Error):
-    """The suite cannot go on; ``diagnostic`` is of the FC08 family."""
+    """The suite cannot continue; ``diagnostic`` is of the FC08 family."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(f"{diagnostic.code}: {diagnostic.message}")

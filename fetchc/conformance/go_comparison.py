@@ -139,7 +139,7 @@ class _Asked:
         self, expression: GoExpression, refusal: fetchc.CompileError, expected: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         first = refusal.diagnostics[0]
-        said = f"{first.code}: {first.message}"
+        reason = f"{first.code}: {first.message}"
         allowed = LIMITS | ({"FC0312"} if expression.kind == "refused" else set())
         if expression.in_registers:
             allowed |= {"FC0402", "FC0404"}
@@ -151,13 +151,13 @@ class _Asked:
         if not self._results and expression.stage == "leave":
             allowed |= {"FC0201", "FC0401"}
         if first.code not in allowed:
-            return REFUSED, said, expected
+            return REFUSED, reason, expected
         if first.code == "FC0402" and expression.kind == "float" and self._vectors:
             (bits,) = expected
             assert isinstance(bits, int)
             raw = bits.to_bytes(8, "little")
             if not any(each.startswith(raw.rstrip(b"\0")) for each in self._vectors):
-                return REFUSED, said, f"{raw!r} in no vector register"
+                return REFUSED, reason, f"{raw!r} in no vector register"
         self._tally.refused[first.code] += 1
         return None
 

@@ -265,10 +265,10 @@ def build_go(source: str, build: GoBuild, folder: Path) -> Path:
     done = call(line, folder, _BUILD_SECONDS, build.environment)
     if done.status or not binary.exists():
         lines = [it for it in done.errors.splitlines() if it.strip() and it[0] != "#"]
-        said = (lines or ["it said nothing"])[0]
+        complaint = (lines or ["it said nothing"])[0]
         raise refused(
             "FC0802",
-            f"`{build}` {done.ending} and built no program: {said}",
+            f"`{build}` {done.ending} and built no program: {complaint}",
             "build a Go program by hand with these options, or name another toolchain",
             f"the command is `{written(line)}`",
         )

@@ -70,8 +70,8 @@ def c_toolchain(command: str, folder: Path) -> Toolchain:
             left_out.append(f"{' '.join(options)}: {error.diagnostic.message}")
     if not builds:
         raise errors[0]
-    said = (version.output or version.errors).splitlines() or [command]
-    return Toolchain(command, said[0], "c++" if plus else "c", tuple(builds), tuple(left_out))
+    lines = (version.output or version.errors).splitlines() or [command]
+    return Toolchain(command, lines[0], "c++" if plus else "c", tuple(builds), tuple(left_out))
 
 
 def go_toolchain(command: str, folder: Path) -> Toolchain:
@@ -80,12 +80,12 @@ def go_toolchain(command: str, folder: Path) -> Toolchain:
         command = os.path.join(command, "bin", "go")
     command = _whole(command)
     environment = _go_environment(folder)
-    said = call([command, "version"], folder, _ANSWER_SECONDS, environment)
-    match = re.search(r"go version go(\d+)\.(\d+)\S*", said.output)
-    if said.status or match is None:
+    answer = call([command, "version"], folder, _ANSWER_SECONDS, environment)
+    match = re.search(r"go version go(\d+)\.(\d+)\S*", answer.output)
+    if answer.status or match is None:
         raise refused(
             "FC0801",
-            f"`{command}` does not say which Go it is: {said.complaint or said.ending}",
+            f"`{command}` does not say which Go it is: {answer.complaint or answer.ending}",
             "name the command `go` of a toolchain, or its GOROOT",
         )
     version = int(match[1]), int(match[2])
@@ -100,7 +100,7 @@ def go_toolchain(command: str, folder: Path) -> Toolchain:
             left_out.append(f"{' '.join(options) or 'no options'}: {error.diagnostic.message}")
     if not builds:
         raise errors[0]
-    return Toolchain(command, said.output.strip(), "go", tuple(builds), tuple(left_out))
+    return Toolchain(command, answer.output.strip(), "go", tuple(builds), tuple(left_out))
 
 
 def _whole(command: str) -> str:

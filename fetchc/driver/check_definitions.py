@@ -123,7 +123,7 @@ class ReadLine:
         return True
 
     def _of_kernel(self) -> bool:
-        # As the kernel tells them apart: a path has a slash, and an offset behind a colon.
+        # As the kernel distinguishes them: a path has a slash, and an offset after a colon.
         tree = self._tree
         if tree.letter.text[:1] in "fte":
             return True
@@ -315,7 +315,7 @@ class Checked(Record):
     ``kind`` is uprobe, uretprobe, kprobe, kretprobe, fprobe, fexit, tprobe or eprobe, of a lone
     fetch-arg the one of the first two that takes it. ``problems``
     are the chosen kernel's, ``ranges`` the versions that accept the definition, first and
-    last, None where the newest known one does.
+    last, None where the newest version in the tables does.
     """
 
     text: str
@@ -330,8 +330,8 @@ def check_definition(text: str, rules: Kernel, machine: str = _MACHINE) -> Check
 
     ``machine`` is the architecture whose registers it can name.
 
-    The file of a whole line is looked at where it is there: a warning says what is not known
-    of the probed address. What is certain to break the program is a problem.
+    The file of a whole line is looked at where it is there: a warning says what is
+    uncertain about the probed address. What is certain to break the program is a problem.
     """
     checked, path = _checked(text, rules, machine)
     if not checked.problems:
@@ -366,13 +366,13 @@ def _checked(text: str, rules: Kernel, machine: str) -> tuple[Checked, str | Non
         ranges = _ranges([good and not harm for good, harm in zip(accepted, harmed, strict=True)])
         if rules.replaced_nop(machine) == nop:
             problems += (harmful(rules, nop, line.offset, line.place),)
-    made = Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
-    return made, line.path
+    checked = Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
+    return checked, line.path
 
 
 @cache
 def _kernels() -> tuple[Kernel, ...]:
-    # The rules of every version that changes some, made once for many definitions.
+    # The rules of every version that changes some, built once for many definitions.
     return tuple([kernel(dotted(turn)) for turn in turns()])
 
 
@@ -493,12 +493,12 @@ def _register(here: str, machine: str) -> str | None:
     if ";" in here or "," in here:
         return "separate arguments with blanks"
     name = here.lstrip("%")
-    known = architecture(machine)
-    if name in known.refused:
+    target = architecture(machine)
+    if name in target.refused:
         return None
-    if name in known.aliases:
-        kernel, bits = known.aliases[name]
-        return f"write `%{kernel}{'' if bits == 8 * known.word_bytes else f':u{bits}'}`"
+    if name in target.aliases:
+        kernel, bits = target.aliases[name]
+        return f"write `%{kernel}{'' if bits == 8 * target.word_bytes else f':u{bits}'}`"
     for key in tables_under("arch"):
         other = key.rpartition("/")[2]
         if other != machine and name in architecture(other).named:
@@ -537,7 +537,7 @@ def _place(text: str, here: str) -> str | None:
         return _compiled(found[1], found[2])
     path, colon, function = here.rpartition(":")
     if not colon and here.isidentifier():
-        # PATH:main, of which only what is behind the colon is marked
+        # PATH:main: only the text after the colon is marked
         before = text[: text.index(here)].rpartition(" ")[2]
         path, function = before.rstrip(":"), here
     if "/" in path and function.isidentifier():
@@ -551,5 +551,5 @@ def _compiled(path: str, function: str) -> str:
 
 
 def _plain(name: str) -> str:
-    made = re.sub(r"\W+", "_", name, flags=re.ASCII)
-    return f"_{made}" if made[:1].isdigit() else made
+    plain = re.sub(r"\W+", "_", name, flags=re.ASCII)
+    return f"_{plain}" if plain[:1].isdigit() else plain

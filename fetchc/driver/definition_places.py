@@ -95,14 +95,14 @@ def nop_at(path: str, offset: int, machine: str) -> int:
     from fetchc.debuginfo.safe_open import open_regular
     from fetchc.target.machines import table
 
-    known = table(f"arch/{machine}").get("uprobes", {})
-    if "passed" not in known:
+    rules = table(f"arch/{machine}").get("uprobes", {})
+    if "passed" not in rules:
         return 0
     try:
         handle, _ = open_regular(path)
         with os.fdopen(handle, "rb") as file:
             file.seek(offset)
-            return nop_bytes(file.read(LONGEST), known)
+            return nop_bytes(file.read(LONGEST), rules)
     except (OSError, ValueError):
         return 0
 
@@ -161,7 +161,7 @@ def _unknown(why: str, place: Span) -> Diagnostic:
 # Where a hand-written line probes the kernel itself: a function, a tracepoint or an event.
 #
 # Source: trace_kprobe_create_internal, kernel/trace/trace_kprobe.c, and its like in
-# trace_fprobe.c and trace_eprobe.c. Whether what is named is there, only the kernel knows.
+# trace_fprobe.c and trace_eprobe.c. Only the kernel knows whether it has what is named.
 
 _SYMBOL = re.compile(r"(?:[A-Za-z0-9_-]+:)?[A-Za-z_.$][A-Za-z0-9_.$]*\Z")
 _TRACEPOINT = re.compile(r"[A-Za-z0-9_]*")

@@ -109,11 +109,11 @@ def behind(checker: Checker, pointer: Spot, offset: int, size: int, bits: Bits |
     """
     if pointer.type is None:
         return Spot("", None, pointer.unknown)
-    made = checker.resolved(pointer.type)
+    resolved = checker.resolved(pointer.type)
     spelled = checker.spell(pointer.type)
-    if not isinstance(made, PointerType):
+    if not isinstance(resolved, PointerType):
         return Spot("", None, f"`{pointer.text}` is a `{spelled}`, no pointer")
-    target = made.target
+    target = resolved.target
     whole = checker.size(target)
     if not whole or isinstance(checker.resolved(target), VoidType):
         return Spot("", None, f"`{pointer.text}` is a `{spelled}`: what it points to has no size")
@@ -136,8 +136,8 @@ def inside(checker: Checker, holder: Spot, offset: int, size: int, bits: Bits | 
     text, type_id = holder.text, holder.type
     assert type_id is not None
     for _ in range(_DEEPEST):
-        made = checker.resolved(type_id)
-        match made:
+        resolved = checker.resolved(type_id)
+        match resolved:
             case ArrayType(element=element):
                 each = checker.size(element)
                 if not each:
@@ -145,7 +145,7 @@ def inside(checker: Checker, holder: Spot, offset: int, size: int, bits: Bits | 
                 index, offset = divmod(offset, each)
                 text, type_id = f"{text}[{index}]", element
             case StructType() | StringType() | SliceType() | InterfaceType() | SequenceType():
-                step = _member(checker, made.members, offset, size, bits)
+                step = _member(checker, resolved.members, offset, size, bits)
                 tail = _tail(checker, type_id)
                 if step is None and tail is not None and offset >= tail.offset:
                     step = tail
@@ -166,12 +166,12 @@ def inside(checker: Checker, holder: Spot, offset: int, size: int, bits: Bits | 
 
 def _tail(checker: Checker, type_id: TypeId) -> Member | None:
     # `struct point items[]` at the end of a structure: what is behind it are elements of that.
-    made = checker.resolved(type_id)
-    if not isinstance(made, StructType) or made.kind == "union" or not made.members:
+    resolved = checker.resolved(type_id)
+    if not isinstance(resolved, StructType) or resolved.kind == "union" or not resolved.members:
         return None
-    last = made.members[-1]
-    held = checker.resolved(last.type)
-    return last if isinstance(held, ArrayType) and not held.count else None
+    last = resolved.members[-1]
+    last_type = checker.resolved(last.type)
+    return last if isinstance(last_type, ArrayType) and not last_type.count else None
 
 
 def _member(
@@ -225,7 +225,7 @@ class Walk:
         self.variables = list(_variables(checker))
 
     def hops(self) -> tuple[tuple[Hop, ...], str | None]:
-        """The hops, and why what is known ends on the way or does not fit, None if it does."""
+        """The hops, and why the types end on the way or do not fit; None if they do."""
         loads: list[Deref] = []
         base: Value = self.fetch.value
         while isinstance(base, Deref):
@@ -264,10 +264,10 @@ class Walk:
     def _pointer_as_text(self, spot: Spot, store: Text) -> str | None:
         # The classic: one pointer too few is followed, and the kernel shows its bytes as letters.
         assert spot.type is not None
-        made = self.checker.resolved(spot.type)
-        if not isinstance(self.fetch.value, Deref) or not isinstance(made, PointerType):
+        resolved = self.checker.resolved(spot.type)
+        if not isinstance(self.fetch.value, Deref) or not isinstance(resolved, PointerType):
             return None
-        if self.checker.size(made.target) != 1:
+        if self.checker.size(resolved.target) != 1:
             return f"a string is read where the pointer `{spot.text}` is"
         meant = body(Fetch(Deref(self.fetch.value, 0, self.fetch.value.user), store))
         return f"a string is read where the pointer `{spot.text}` is; its string is `{meant}`"
@@ -355,8 +355,8 @@ class Walk:
         registers = self.checker.site.architecture.registers
         for spot, place in self.variables:
             pieces = place.pieces if isinstance(place, Pieces) else ()
-            held = [(0, place), *[(piece.offset, piece.place) for piece in pieces]]
-            for offset, inner in held:
+            placed = [(0, place), *[(piece.offset, piece.place) for piece in pieces]]
+            for offset, inner in placed:
                 if isinstance(inner, InRegister) and registers.get(inner.register) == name:
                     return inside(self.checker, spot, offset + start, size, None)
         if registers.get(self.checker.site.architecture.stack_pointer) == name:
@@ -378,11 +378,11 @@ class Walk:
 
     def _result(self) -> Spot:
         site = self.checker.site
-        made = None
+        result = None
         if site.function is not None and site.function.die is not None:
-            made = site.program.result(site.function)
-        why = None if made is not None else "the type of the result is not known"
-        return Spot("$retval", made, why)
+            result = site.program.result(site.function)
+        why = None if result is not None else "the type of the result is not known"
+        return Spot("$retval", result, why)
 
 
 def _variables(checker: Checker) -> Iterator[tuple[Spot, Place]]:
@@ -453,10 +453,10 @@ class Hints:
     def __init__(self, checker: Checker, text: str) -> None:
         self._checker = checker
         self._text = text
-        self._known: dict[Value, list[Spot]] = {}
+        self._spots: dict[Value, list[Spot]] = {}
 
     def learn(self, node: Typed) -> None:
-        """Take in ``node`` and all that it is made of, the innermost part first."""
+        """Take in ``node`` and all its parts, the innermost first."""
         base: Typed | None = getattr(node, "base", None)
         if base is not None:
             self.learn(base)
@@ -465,7 +465,7 @@ class Hints:
             if isinstance(found, Memory) or (isinstance(found, InValue) and not found.offset):
                 value = load_word(self._checker.site, found, node.span)
                 spot = Spot(self._shown(node), node.type)
-                self._known.setdefault(value, []).append(spot)
+                self._spots.setdefault(value, []).append(spot)
         except CompileError:
             pass  # an address, part of a register: no value that a fetch goes through
 
@@ -489,11 +489,11 @@ class Hints:
 
     def of(self, value: Value, size: int, store: Store | None = None) -> Spot | None:
         """What is at ``value``: of an object and its first part the one that has ``size``."""
-        known = self._known.get(value, [])
-        if not known:
+        spots = self._spots.get(value, [])
+        if not spots:
             return None
-        fitting = [spot for spot in known if self._size(spot) == size]
-        spot = (fitting or known)[-1]
+        fitting = [spot for spot in spots if self._size(spot) == size]
+        spot = (fitting or spots)[-1]
         if fitting or isinstance(store, Bits | Text | Array):
             return spot
         return inside(self._checker, spot, 0, size, None)
@@ -561,7 +561,7 @@ _WRITTEN = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)?[-+@%$\\]")  # how a fetch-arg
 
 
 class ExplainedFetch(Record):
-    """The hops of one fetch-arg, and what the event holds of it in the end.
+    """The hops of one fetch-arg, and what the event has of it in the end.
 
     ``name`` is that of a companion or a member, empty for the value itself. ``unknown`` says why
     the known types end on the way, or do not fit.

@@ -1,6 +1,6 @@
 """From the text of a fetch-arg that somebody wrote to the fetch that the kernel makes of it.
 
-Reads as ``traceprobe_parse_probe_arg`` does (kernel/trace/trace_probe.c), but for what the
+Reads as ``traceprobe_parse_probe_arg`` does (kernel/trace/trace_probe.c), except for what the
 kernel passes over in silence: text behind a bracket that closes, text behind ``$retval``, a
 string among the immediates (its address is one of the kernel, so that it always faults). Each
 of those is refused here; tests/live/test_kernel_verdicts.py lists them.
@@ -68,7 +68,7 @@ def problem_at(code: str, what: str, span: Span, label: str, note: str = "") -> 
 
 
 def placed(found: Diagnostic, span: Span, label: str) -> Diagnostic:
-    """What is ``found`` of a fetch or a name, neither of which knows of text, with its place."""
+    """What is ``found`` of a fetch or a name, with its place in the text, which neither has."""
     return found.replaced(primary=Label(span, label), secondary=())
 
 
@@ -509,7 +509,7 @@ class ReadFetch:
         return self._tree.name
 
     def name_problems(self, kernel: Kernel) -> list[Diagnostic]:
-        """What is wrong with the name, where the fetch-arg stands alone."""
+        """What is wrong with the name, where the fetch-arg is alone."""
         name = self._tree.name
         found = None if name is None else argument_problem(name.text, 1, (), kernel)
         return [] if found is None or name is None else [_fetch_at(found, name.span)]

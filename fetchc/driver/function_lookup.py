@@ -74,7 +74,7 @@ def is_only_inlined(program: Program, name: str) -> bool:
 
 
 def meant(program: Program, name: str) -> list[str]:
-    """Names of the functions that a glob, or a part of a name, stands for."""
+    """Names of the functions that a glob, or a part of a name, matches."""
     from fetchc.driver.listings import matching
     from fetchc.program.go_symbol_names import without_type_arguments
 
@@ -138,16 +138,16 @@ def _cautions(program: Program, chosen: Function, clones: list[Function]) -> tup
     from fetchc.check.locations import is_clone
 
     cautions = language(chosen.language).cautions
-    said = [] if cautions is None else list(cautions(program, chosen))
+    warnings = [] if cautions is None else list(cautions(program, chosen))
     others = program.evidence.folded_with(chosen)
     if others:
         from fetchc.program.demangle import readable
 
-        said.append(_seen_too(list(map(readable, others)), "the compiler or linker", chosen))
+        warnings.append(_seen_too(list(map(readable, others)), "the compiler or linker", chosen))
     elif perhaps := program.evidence.may_be_merged_with(chosen):
-        said.append(_perhaps_seen_too(chosen, perhaps))
+        warnings.append(_perhaps_seen_too(chosen, perhaps))
     if not is_clone(chosen) and program.evidence.is_inlined(chosen):
-        said.append(
+        warnings.append(
             Diagnostic(
                 "FC0603",
                 f"`{chosen.name}` may also be inlined into functions that call it",
@@ -157,7 +157,7 @@ def _cautions(program: Program, chosen: Function, clones: list[Function]) -> tup
         )
     if clones:
         listed = ", ".join(f"`{clone.symbol}`" for clone in clones)
-        said.append(
+        warnings.append(
             Diagnostic(
                 "FC0603",
                 f"`{chosen.name}` has clones: {listed}",
@@ -165,7 +165,7 @@ def _cautions(program: Program, chosen: Function, clones: list[Function]) -> tup
                 help="probe each clone by its own name",
             )
         )
-    return tuple(said)
+    return tuple(warnings)
 
 
 def _inlined_help(program: Program, chosen: Function) -> str:
@@ -181,7 +181,7 @@ def _inlined_help(program: Program, chosen: Function) -> str:
 def function_at_point(
     program: Program, name: str | None, point: Point | None
 ) -> tuple[Function | None, tuple[Diagnostic, ...]]:
-    """The function that a point is in, None where no known one is there; warnings about its name.
+    """The function that a point is in, None where none is there; warnings about its name.
 
     Raises CompileError as :func:`find_function` does, and FC0206.
     """
@@ -252,7 +252,7 @@ def is_called(function: Function) -> bool:
 
 
 def behind_stack_check(program: Program, function: Function) -> int:
-    """Bytes from a function's first instruction to where its stack is known to be big enough."""
+    """Bytes from a function's first instruction to where its stack is certainly big enough."""
     if not language(function.language).stack_check:
         return 0
     from fetchc.abi import convention_for

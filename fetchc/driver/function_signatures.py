@@ -95,7 +95,7 @@ def _from_symbol(function: Function) -> str:
 
 
 def _listed_name(function: Function) -> str:
-    # The symbol, whole as it is in C and Go; of C++ what it stands for, and a compiler's mark. Of
+    # The symbol, whole as it is in C and Go; of C++ its demangled name, and a compiler's mark. Of
     # .NET it has the types of parameters in it.
     if function.symbol.startswith(f"{function.name}("):
         return function.name

@@ -69,8 +69,7 @@ def kernel_site(program: Program, name: str, point: Point | None, returns: bool)
             "FC0202",
             f"there is no `{name}` in a kernel",
             notes=(
-                "write one of these before the colon: "
-                + ", ".join(f"`{known}`" for known in MEANS),
+                "write one of these before the colon: " + ", ".join(f"`{each}`" for each in MEANS),
             ),
             help=_meant(program, word, what),
         )
@@ -151,11 +150,11 @@ def with_room(found: ProbePoint, active: int) -> ProbePoint:
             "`--maxactive` is for return probes of the kernel",
             help="leave `--maxactive` out",
         )
-    made = Site(
+    moved = Site(
         site.program, site.architecture, site.language, site.function, site.address, site.entry,
         site.returns, label=site.label, means=site.means, active=active,
     )  # fmt: skip
-    return ProbePoint(made, found.kind, found.warnings, found.more)
+    return ProbePoint(moved, found.kind, found.warnings, found.more)
 
 
 def kernel_names(program: Program, glob: str) -> Iterator[str]:

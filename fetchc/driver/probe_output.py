@@ -97,8 +97,8 @@ def _point(site: Site) -> KernelPoint:
         place, _ = parameter_by_name(site, function, variable, Span(0, 0))
         if isinstance(place, NamedPlace):
             arguments.append((place.name, variable.name))
-        made = program.type(variable.type)
-        if isinstance(made, ArrayType) and made.count is not None:
+        resolved = program.type(variable.type)
+        if isinstance(resolved, ArrayType) and resolved.count is not None:
             arrays.append(variable.name)
     return KernelPoint(
         function.symbol.replace(".", ":", 1) if site.means == "eprobe" else function.symbol,
@@ -179,8 +179,8 @@ class Named(Record):
 def named(arguments: Iterable[tuple[str, Compiled]], kernel: Kernel) -> tuple[Named, ...]:
     """Names for the parts of ``arguments`` (each an expression and its compiled form).
 
-    A name that the user gave is kept as it is; a clash of two of them is for the
-    kernel's rules to refuse. Others are made from the expression and kept apart.
+    A name that the user gave stays as it is; the kernel's rules refuse a clash of two
+    of them. Others come from the expression and get a number where they clash.
     """
     listed = list(arguments)
     taken = {compiled.name for _, compiled in listed if compiled.name}

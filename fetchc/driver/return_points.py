@@ -74,8 +74,8 @@ def may_be_unwound(program: Program, function: Function) -> bool:
     """Whether an exception or a panic may pass through the function's frame.
 
     In a program that throws, and in C++ and Rust: unless all the code that the function reaches by
-    direct calls and jumps is known, and makes no other call. In C elsewhere: where the C library
-    calls what it is handed.
+    direct calls and jumps is in the file, and has no other call. In C elsewhere: where the C
+    library calls a function that it gets.
     """
     rules = language_by_symbol(function)
     if not rules.unwound or function.compiler.without_exceptions:
@@ -83,11 +83,11 @@ def may_be_unwound(program: Program, function: Function) -> bool:
             return True
         if not any(program.elf.has_symbol(symbol) for symbol in _THROWING):
             return False
-    return _reaches_what_is_not_known(program, function)
+    return _reaches_unknown_code(program, function)
 
 
-def _reaches_what_is_not_known(program: Program, function: Function) -> bool:
-    known, waiting, left = {function.address}, [function], _MOST_CODE
+def _reaches_unknown_code(program: Program, function: Function) -> bool:
+    reached, waiting, left = {function.address}, [function], _MOST_CODE
     while waiting:
         one = waiting.pop()
         try:
@@ -95,15 +95,15 @@ def _reaches_what_is_not_known(program: Program, function: Function) -> bool:
         except CompileError:
             return True
         left -= one.size or 0
-        away = {*targets, *calls} - known
-        if None in away or left <= 0 or len(known) + len(away) > _MOST_FUNCTIONS:
+        further = {*targets, *calls} - reached
+        if None in further or left <= 0 or len(reached) + len(further) > _MOST_FUNCTIONS:
             return True
-        for target in away:
+        for target in further:
             assert target is not None
             called = program.function_at(target)
             if called is None or called.address != target:
                 return True
-            known.add(called.address)
+            reached.add(called.address)
             waiting.append(called)
     return False
 
@@ -138,7 +138,7 @@ def _ways_out(program: Program, function: Function) -> _Ways:
     # not certain.
     own = not must_not_be_returned_from(program, function)
     returns: list[Address] = []
-    away: list[Address | None] = []
+    exits: list[Address | None] = []
     calls: set[Address | None] = set()
     parts, waiting = {function.address: function}, [function]
     jumps: list[Address | None] = []
@@ -147,7 +147,7 @@ def _ways_out(program: Program, function: Function) -> _Ways:
         returns += found.returns
         calls |= found.calls
         if found.by_table and own:
-            away.append(None)  # a switch, or a table of functions
+            exits.append(None)  # a switch, or a table of functions
         jumps += found.jumps
         for target in found.jumps:
             other = None if target is None else program.function_at(target)
@@ -163,8 +163,8 @@ def _ways_out(program: Program, function: Function) -> _Ways:
                 raise _unreadable(
                     program, function, f"it jumps into the middle of `{other.symbol}`, {target:#x}"
                 )
-        away.append(target)
-    return tuple(sorted(returns)), tuple(dict.fromkeys(away)), frozenset(calls)
+        exits.append(target)
+    return tuple(sorted(returns)), tuple(dict.fromkeys(exits)), frozenset(calls)
 
 
 def _exits(program: Program, function: Function, part: Function) -> Exits:

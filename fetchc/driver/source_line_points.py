@@ -87,7 +87,7 @@ def of_file(program: Program, point: Point) -> Places:
             help="write more of its path before the name",
         )
     if not there:
-        lines = {line for known in files.values() for line in known}
+        lines = {line for listed in files.values() for line in listed}
         raise _no_code(point, f"`{point.file}`", lines)
     ((path, addresses),) = there.items()
     return addresses, f"{path.rpartition('/')[2]}:{point.line}"
@@ -161,7 +161,7 @@ def several(label: str, sites: Sequence[Site]) -> tuple[Diagnostic, ...]:
         return ()
     listed = ", ".join(f"{site.address:#x}" for site in sites[:_SHOWN])
     more = f" and {len(sites) - _SHOWN} more" if len(sites) > _SHOWN else ""
-    said = Diagnostic(
+    warning = Diagnostic(
         "FC0616",
         f"the code of `{label}` begins at {len(sites)} addresses",
         notes=(
@@ -170,18 +170,18 @@ def several(label: str, sites: Sequence[Site]) -> tuple[Diagnostic, ...]:
         ),
         help="probe one of them: `--at 0x...`",
     )
-    return (said,)
+    return (warning,)
 
 
 def _no_code(point: Point, what: str, lines: Iterable[int]) -> CompileError:
     assert point.line is not None
-    known = sorted(lines)
-    at = bisect_left(known, point.line)
-    near = known[max(0, at - _NEAR) : at + _NEAR]
+    numbers = sorted(lines)
+    at = bisect_left(numbers, point.line)
+    near = numbers[max(0, at - _NEAR) : at + _NEAR]
     notes = [f"lines near it that have: {', '.join(map(str, near))}"] if near else []
-    if known and point.line < known[0]:
+    if numbers and point.line < numbers[0]:
         notes.append("lines are counted from the start of the file, not of the function")
-    following = known[at] if at < len(known) else None
+    following = numbers[at] if at < len(numbers) else None
     spelled = f"{point.file or point.function or ''}:{following}"
     return reject(
         "FC0206",
@@ -201,7 +201,7 @@ def sites_at(program: Program, addresses: Iterable[Address], label: str) -> list
     event = "".join([one if one.isalnum() else "_" for one in label])
     found = [_site(program, address, event) for address in addresses]
     # The line that declares a Go function also has the code, at its end, that grows the stack
-    # and starts the function anew.
+    # and starts the function again.
     entered = {one.function for one in found if one.entry and one.language.stack_check}
     return [one for one in found if one.entry or one.function not in entered]
 
@@ -278,12 +278,12 @@ def inlined(program: Program, name: str, point: Point | None) -> ProbePoint:
             "not inlined",
             help="probe its own code: leave `inline` out",
         )
-    said = Diagnostic(
+    warning = Diagnostic(
         "FC0617",
         f"inlined copies of `{name}` are probed, {len(sites)} that the debug information has",
         notes=("where the compiler simplified a copy away, or merged two, calls are not seen",),
     )
-    return ProbePoint(sites[0], "inline", (said,), sites[1:])
+    return ProbePoint(sites[0], "inline", (warning,), sites[1:])
 
 
 def _no_return_here(point: Point) -> CompileError:
@@ -297,7 +297,7 @@ def _no_return_here(point: Point) -> CompileError:
 
 
 def inlined_sites(program: Program, name: str) -> tuple[Site, ...]:
-    """The sites of every inlined copy, by address; none where no copy is known.
+    """The sites of every inlined copy, by address; none where no copy is described.
 
     The event is called after the copied function.
     """

@@ -54,7 +54,7 @@ class Row(Record):
 class VariantRows(Record):
     """A variant of an enum, and the rows of its fields.
 
-    ``value`` is the discriminant that tells it; None of the one that every other number tells.
+    ``value`` is its discriminant; None of the one that every other number means.
     """
 
     name: str
@@ -90,40 +90,40 @@ def layouts(program: Program, glob: str) -> list[Layout]:
 
 
 def layout(checker: Checker, type_id: TypeId) -> Layout:
-    """The layout of a type; a typedef shows what it stands for."""
-    made = checker.resolved(type_id)
+    """The layout of a type; of a typedef, that of its target."""
+    resolved = checker.resolved(type_id)
     name = checker.spell(type_id)
     if isinstance(checker.program.type(type_id), NamedType):
         under = checker.spell(checker.bare(type_id))
         name = name if under == name else f"{name} = {under}"
-    rows = tuple(_rows(checker, made))
-    return Layout(name, checker.size(type_id), _kind(made), rows, _variants(checker, made))
+    rows = tuple(_rows(checker, resolved))
+    return Layout(name, checker.size(type_id), _kind(resolved), rows, _variants(checker, resolved))
 
 
-def _variants(checker: Checker, made: Type) -> tuple[VariantRows, ...]:
-    if isinstance(made, EnumType):
-        return tuple([VariantRows(name, value, ()) for name, value in made.enumerators])
-    if not isinstance(made, StructType):
+def _variants(checker: Checker, resolved: Type) -> tuple[VariantRows, ...]:
+    if isinstance(resolved, EnumType):
+        return tuple([VariantRows(name, value, ()) for name, value in resolved.enumerators])
+    if not isinstance(resolved, StructType):
         return ()
     found = []
-    for variant in made.variants:
+    for variant in resolved.variants:
         fields = checker.resolved(variant.member.type)
         rows = _rows(checker, fields, holes=False)
         found.append(VariantRows(variant.member.name, variant.value, tuple(rows)))
     return tuple(found)
 
 
-def _kind(made: Type) -> str:
-    if isinstance(made, StructType):
-        return made.kind
-    return type(made).__name__.removesuffix("Type").lower()
+def _kind(resolved: Type) -> str:
+    if isinstance(resolved, StructType):
+        return resolved.kind
+    return type(resolved).__name__.removesuffix("Type").lower()
 
 
-def _rows(checker: Checker, made: Type, holes: bool = True) -> list[Row]:
-    match made:
+def _rows(checker: Checker, resolved: Type, holes: bool = True) -> list[Row]:
+    match resolved:
         case SequenceType(members=members, size=size):
-            known = max([m.offset + (checker.size(m.type) or 0) for m in members], default=0)
-            return _with_holes(checker, members, ByteSize(size or known), union=False)
+            end = max([m.offset + (checker.size(m.type) or 0) for m in members], default=0)
+            return _with_holes(checker, members, ByteSize(size or end), union=False)
         case StructType(members=members, size=size, kind=kind, variants=variants):
             # What is around an enum's tag and around a variant's fields is of the others.
             overlapping = kind == "union" or bool(variants) or not holes

@@ -31,7 +31,7 @@ _SHOWN = 12  # functions that a message lists
 
 
 def ambiguous(program: Program, name: str, symbols: list[str]) -> CompileError:
-    """The refusal of a name that may stand for each of the ``symbols``."""
+    """The refusal of a name that may mean each of the ``symbols``."""
     found = []
     for symbol in symbols:
         found += [one for one in program.functions_named(symbol) if one.symbol == symbol]
@@ -172,13 +172,13 @@ def unknown(program: Program, name: str) -> CompileError:
     if close:
         help = f"did you mean `{close[0]}`?"
     help = meant_otherwise(program, name) or help
-    said = [f"names like it: {listed}"] if close else []
+    hints = [f"names like it: {listed}"] if close else []
     note = language(program.main_language()).missing_function
-    said += [note] if note else []
+    hints += [note] if note else []
     return reject(
         "FC0202",
         f"no function `{name}` has code in `{program.path}`",
-        notes=tuple(said),
+        notes=tuple(hints),
         help=help,
     )
 
@@ -199,7 +199,7 @@ def _merged(program: Program, name: str) -> CompileError | None:
 
 
 def _imported(program: Program, name: str, needed: tuple[str, ...], path: str) -> CompileError:
-    # Its calls go through a stub; the code, and what is known of it, is the library's.
+    # Its calls go through a stub; the code, and its debug information, is the library's.
     listed = ", ".join([f"`{one}`" for one in needed[:_SHOWN]])
     help = f"probe it there: `-x {path}` (`trace -p PID` shows the calls of one process)"
     if not path:
@@ -253,9 +253,9 @@ def _overloads(program: Program, name: str) -> CompileError | None:
 # ``main.Max[go.shape.int]``), the import path, the star of a receiver, the package.
 
 
-def alike(name: str, known: Iterable[str], most: int = 5) -> tuple[str, ...]:
-    """Up to ``most`` of the ``known`` names, best first."""
-    names = sorted(set(known))
+def alike(name: str, candidates: Iterable[str], most: int = 5) -> tuple[str, ...]:
+    """Up to ``most`` of the ``candidates`` names, best first."""
+    names = sorted(set(candidates))
     wanted = _plain(name)
     within = f".{wanted}"
     found = [
@@ -275,7 +275,7 @@ def alike(name: str, known: Iterable[str], most: int = 5) -> tuple[str, ...]:
     return tuple(found[:most])
 
 
-def alike_demangled(name: str, known: Iterable[str], most: int = 5) -> tuple[str, ...]:
+def alike_demangled(name: str, symbols: Iterable[str], most: int = 5) -> tuple[str, ...]:
     """The same for functions of C++ by their symbols: names without parameters, best first."""
     from fetchc.lang.cpp_function_names import parts, shortened
     from fetchc.program.demangle import demangled
@@ -283,7 +283,7 @@ def alike_demangled(name: str, known: Iterable[str], most: int = 5) -> tuple[str
     wanted = parts(name)[0]
     whole: dict[str, None] = {}
     lasts: dict[str, list[str]] = {}
-    for symbol in known:
+    for symbol in symbols:
         shown = demangled(symbol)
         if shown is None or "[clone" in shown:
             continue
@@ -300,14 +300,14 @@ def alike_demangled(name: str, known: Iterable[str], most: int = 5) -> tuple[str
 
 def _plain(name: str) -> str:
     # main.Stack.Push of a.b/main.(*Stack[go.shape.[]a.b/c.T]).Push, N.T.M of N.T.M(string, int)
-    kept = []
+    characters = []
     depth = 0
     for character in name if "[" in name else ():
         depth += character == "["
         if depth == 0:
-            kept.append(character)
+            characters.append(character)
         depth -= character == "]" and depth > 0
-    bare = "".join(kept) if "[" in name else name
+    bare = "".join(characters) if "[" in name else name
     bare = bare[bare.rfind("/") + 1 :].replace("(*", "").replace("%2e", ".")
     return bare.partition("(")[0].replace(")", "")
 
@@ -317,7 +317,7 @@ def _plain(name: str) -> str:
 #
 # Sources: bpftrace's reference guide ("Probes"); perf-probe(1), whose cached static probes are
 # ``sdt_PROVIDER:NAME``; the kernel's ``SYSCALL_DEFINE`` of each architecture
-# (arch/*/include/asm/syscall_wrapper.h), of which ``__do_sys_NAME`` is inlined.
+# (arch/*/include/asm/syscall_wrapper.h); ``__do_sys_NAME`` is inlined into them.
 
 _SYSCALLS = ("sys_enter_", "sys_exit_")  # events of the kernel
 _SYSCALL = re.compile(r"(?:__\w+?_)?(?:sys|SyS)_(?P<name>\w+)")

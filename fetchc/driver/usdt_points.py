@@ -41,7 +41,7 @@ def static_site(
 ) -> ProbePoint | None:
     """All places of a static probe as one event; None where ``name`` means none.
 
-    A glob stands for the one probe that it matches. Raises CompileError FC0203 where it matches
+    A glob means the one probe that it matches. Raises CompileError FC0203 where it matches
     several, FC0206 for a point in it, FC0202 for another probe of a provider that there is.
     """
     every = program.elf.static_probes()

@@ -29,8 +29,8 @@ class Shown(Record):
     """One variable as a listing shows it.
 
     ``place`` is where it is, ``where`` the same in words. ``fetchargs`` are the fetch-args of
-    the whole value with their suffixes, empty where ``reason`` says why there are none: the place
-    may be known even so.
+    the whole value with their suffixes, empty where ``reason`` says why there are none: it may
+    have a place all the same.
     """
 
     name: str
@@ -124,9 +124,9 @@ def _absence(refusal: CompileError) -> Absence:
 
 def _named_type(checker: Checker, variable: Variable) -> TypeId:
     # What Go keeps in a cell of its own is named by it (`&x`), and has the type of a pointer.
-    made = checker.resolved(variable.type)
-    if variable.name.startswith("&") and isinstance(made, PointerType):
-        return made.target
+    resolved = checker.resolved(variable.type)
+    if variable.name.startswith("&") and isinstance(resolved, PointerType):
+        return resolved.target
     return variable.type
 
 

@@ -34,7 +34,7 @@ def language(key: str) -> Language:
 
 
 def language_at(function: Function | None) -> Language:
-    """Rules of the code of ``function``; those of C where no function is known."""
+    """Rules of the code of ``function``; those of C without a function."""
     return language("c" if function is None else function.language)
 
 

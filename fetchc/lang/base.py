@@ -33,8 +33,8 @@ class Language(Record):
     functions. ``stack_check`` says that functions begin with a check that jumps back to the first
     instruction, so that a probe there counts twice.
     ``convention_first``: its compiler never changes how a function is called, and its
-    debug information is known to be wrong about it at times.
-    ``functions_meant`` names the functions of a program that a part of a name can stand for; None
+    debug information is wrong about it at times.
+    ``functions_meant`` names the functions of a program that a part of a name can mean; None
     where names are written whole.
     ``shared_with`` names what else has its calls in the function that such a part of a name stands
     for.
@@ -47,18 +47,18 @@ class Language(Record):
     of what a pointer leads to is named.
     ``references``: a pointer to an object is a reference to one, not into an array of them.
     ``promises_convention``: how its functions are called is written down somewhere; where it is
-    not, only the debug information knows where parameters are.
+    not, only the debug information says where parameters are.
     ``dereferences``: references are followed, as often as there are some, where a member, an
-    element or a length is asked for. ``counting`` are methods that ``len`` and ``cap`` stand for.
+    element or a length is asked for. ``counting`` are the methods behind ``len`` and ``cap``.
     ``written`` is the table of types that it prints in a form of their own; empty without one.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
     ``unwound``: exceptions or panics leave functions without a return.
     ``type_rules`` is the key of its rules for types, see :mod:`fetchc.check.type_rules`; empty
     where it has none beyond C's. ``arrays_are_values``: an array is not the address of its first
     element. ``goroutines``: its functions run on goroutines, with a stack and a convention of
-    their own; ``system_stack``: they are known to run on the stack that the system gives a thread.
+    their own; ``system_stack``: they run on the stack that the system gives a thread.
     ``missing_function`` is what to know where a function is not found.
-    ``cautions`` tells what should be known of any probe of a function.
+    ``cautions`` gives the warnings about any probe of a function.
     ``methods_named`` are the functions that a method of a type can be, by the names of both; it
     hides what is promoted from below. None where methods and members cannot have one name.
     """

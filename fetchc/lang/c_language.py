@@ -102,7 +102,7 @@ def _meant(wanted: str, program: Program) -> list[str]:
     found = meant(wanted, program.function_names())
     if found or not wanted.endswith((")", "&", "const", "volatile")):
         return found
-    # A namespace that is left out may be an inline one: the debug information knows.
+    # A namespace that is left out may be an inline one: the debug information says it.
     return overload(wanted, lambda name: [one.symbol for one in program.functions_named(name)])
 
 
@@ -125,7 +125,7 @@ def _c_record(system_stack: bool) -> Language:
 C = _c_record(system_stack=True)
 
 OTHER = _c_record(system_stack=False)
-"""What is read as C without being known to be: assembly, code without debug information."""
+"""Code that is read as C and may be no C: assembly, code without debug information."""
 
 CPLUSPLUS = Language(
     name="C++",

@@ -36,8 +36,8 @@ _ADDED = (
 )  # fmt: skip
 
 
-def meant(wanted: str, known: Iterable[str]) -> list[str]:
-    """The symbols of ``known`` that ``wanted`` can stand for, of the best kind that there is.
+def meant(wanted: str, symbols: Iterable[str]) -> list[str]:
+    """Those of the ``symbols`` that ``wanted`` can mean, of the best kind that there is.
 
     First those with that whole name, then those whose last parts it is; with parameters, those
     that take them, and of two that differ in the object's ``const`` or ``&`` the one written.
@@ -55,7 +55,7 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
     object_is = _qualifiers(behind)
     kinds: dict[tuple[bool, ...], list[str]] = {}
     key = _without_arguments(last).removeprefix("~")
-    for symbol in known:
+    for symbol in symbols:
         # The words of a name are in its mangled form, but for operators.
         if not is_mangled(symbol) or not (key in symbol or key.startswith("operator")):
             continue

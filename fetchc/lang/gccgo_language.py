@@ -1,4 +1,4 @@
-"""Go as gccgo compiles it: types and calls are described, and made, as those of C."""
+"""Go as gccgo compiles it: types and calls are those of C, in debug information and code."""
 
 from __future__ import annotations
 

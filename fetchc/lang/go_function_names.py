@@ -51,11 +51,11 @@ _ABI0 = ".abi0"  # the twin that assembly calls
 _METHOD_VALUE = "-fm"
 DICTIONARIES = "..dict."
 _QUALIFIER = re.compile(r"[\w./%~-]*[./](?=\w)")
-_MADE = ("type:", "type..", "go:", "go.")  # by the compiler, for types
+_GENERATED = ("type:", "type..", "go:", "go.")  # by the compiler, for types
 
 
-def meant(wanted: str, known: Iterable[str], shapes: Shapes, packages: Packages) -> list[str]:
-    """The names of ``known`` that ``wanted`` can stand for, of the best kind that there is.
+def meant(wanted: str, names: Iterable[str], shapes: Shapes, packages: Packages) -> list[str]:
+    """Those of the ``names`` that ``wanted`` can mean, of the best kind that there is.
 
     ``shapes`` are the names that the shape of a type argument can have, in a package; ``packages``
     the import paths of those that call themselves so: ``rand`` is ``math/rand/v2``, too.
@@ -71,8 +71,8 @@ def meant(wanted: str, known: Iterable[str], shapes: Shapes, packages: Packages)
     arguments = _type_arguments(wanted)
     kinds: tuple[list[str], list[str]] = ([], [])
     last = plain.rpartition(".")[2]
-    for name in known if last else ():
-        if last not in name or name.startswith(_MADE):
+    for name in names if last else ():
+        if last not in name or name.startswith(_GENERATED):
             continue
         if name.endswith(_METHOD_VALUE) and not wanted.endswith(_METHOD_VALUE):
             continue
@@ -135,15 +135,15 @@ def _kind(plain: str, name: str, paths: frozenset[str]) -> int | None:
 def _without_twins(names: list[str], star: bool) -> list[str]:
     # Of one function: what assembly calls, wrappers around methods of values, and wrappers
     # that hand a generic body its dictionary.
-    kept: dict[str, str] = {}
+    by_bare_name: dict[str, str] = {}
     for name in sorted(names, key=lambda name: name.endswith(_ABI0)):
         bare = name.removesuffix(_ABI0)
-        kept.setdefault(bare, name)
-    values = {bare for bare in kept if "(*" not in bare}
-    shapes = any("[go.shape." in bare for bare in kept)
+        by_bare_name.setdefault(bare, name)
+    values = {bare for bare in by_bare_name if "(*" not in bare}
+    shapes = any("[go.shape." in bare for bare in by_bare_name)
     return sorted(
         name
-        for bare, name in kept.items()
+        for bare, name in by_bare_name.items()
         if not (not star and "(*" in bare and _starless(bare) in values)
         and not (shapes and "[" in bare and "[go.shape." not in bare)
     )
@@ -223,7 +223,7 @@ _WORD = 8  # bytes: of what int and uint have on the machines that Go has them w
 def shapes(argument: str, package: str, program: Program, spell: Spell) -> tuple[str, ...]:
     """Names that a type argument's shape can have, without the tags of structures' fields.
 
-    One that ends in an open bracket stands for all that begin so: no debug information says which
+    One that ends in an open bracket means all that begin so: no debug information says which
     methods an interface has, and what a named type of functions takes is not read.
     """
     argument = _ALIAS.sub(lambda found: ALIASES[found[0]], argument).replace(", ", ",")

@@ -1,6 +1,6 @@
 """Which function of a Rust program a person means by a name.
 
-The compiler knows ``<app::Thing<u16>>::get`` and ``<app::Point as app::Walk>::walk``. People write
+The compiler writes ``<app::Thing<u16>>::get`` and ``<app::Point as app::Walk>::walk``. People write
 ``Thing::get``, ``Point::walk`` or ``<Point as Walk>::walk``, and ``f::<u32>`` for one instance of a
 generic function. Symbols of the legacy scheme have no type arguments; the debug information has.
 """
@@ -19,8 +19,8 @@ _OPENING, _CLOSING = "<([{", ">)]}"
 _CLOSURES = ("{{closure}}", "{closure")
 
 
-def meant(wanted: str, known: Iterable[str]) -> list[str]:
-    """The symbols of ``known`` that ``wanted`` can stand for, of the best kind that there is.
+def meant(wanted: str, symbols: Iterable[str]) -> list[str]:
+    """Those of the ``symbols`` that ``wanted`` can mean, of the best kind that there is.
 
     First those whose whole name it is, then those whose last parts it is.
     """
@@ -29,7 +29,7 @@ def meant(wanted: str, known: Iterable[str]) -> list[str]:
     if not key:
         return []
     kinds: dict[bool, list[str]] = {}
-    for symbol in known:
+    for symbol in symbols:
         if key.strip("{}") not in symbol and not key.startswith(_CLOSURES):
             continue
         shown = rust_name(symbol) if is_rust(symbol) else None

@@ -40,8 +40,8 @@ def _spell(program: Program, type_id: TypeId) -> str:
 def _meant(wanted: str, program: Program) -> list[str]:
     from fetchc.lang.rust_function_names import meant, of_type, without_arguments
 
-    known = list(program.function_names())
-    found = meant(wanted, known)
+    names = list(program.function_names())
+    found = meant(wanted, names)
     if found or "<" not in wanted or wanted.startswith("<"):
         return found
     # Symbols of the legacy scheme have no type arguments.
@@ -50,7 +50,7 @@ def _meant(wanted: str, program: Program) -> list[str]:
         return [function.symbol for function in named]
     methods = [
         function
-        for symbol in meant(without_arguments(wanted), known)
+        for symbol in meant(without_arguments(wanted), names)
         for function in program.functions_named(symbol)
     ]
     return [one.symbol for one in methods if of_type(wanted, _receiver(program, one))]

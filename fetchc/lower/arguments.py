@@ -50,7 +50,7 @@ def lower(checker: Checker, node: Typed, whole: bool) -> tuple[Lowered, ...]:
 
 
 def _terms(checker: Checker, node: Computed) -> tuple[Lowered, ...]:
-    # What the value is made of, each an argument.
+    # The parts of the value, each an argument.
     found: list[Lowered] = []
     counted = [term for term in node.terms if term.times]
     for position, term in enumerate(counted):

@@ -280,7 +280,7 @@ def pointer(site: Site, node: Typed) -> tuple[Value, int]:
 
 
 def load_word(site: Site, found: Where, span: Span) -> Value:
-    """The machine word at ``found``, as a value to go on from."""
+    """The machine word at ``found``, as a value to continue from."""
     size = site.program.word_bytes
     match found:
         case Memory(base=base, offset=offset, user=user):
@@ -373,7 +373,7 @@ def _located(site: Site, place: entities.Place, size: int, span: Span, name: str
 def _register_name(site: Site, register: DwarfRegister, span: Span, variable: str = "") -> str:
     """The kernel's name of a DWARF register; refused for those that probes cannot read.
 
-    ``variable`` is the name of what is in it, where that is known.
+    ``variable`` is the name of the variable in it, if any.
     """
     name = site.architecture.registers.get(register)
     if name is not None:
@@ -466,7 +466,7 @@ def is_character(resolved: Type) -> bool:
 
 
 def is_byte(resolved: Type) -> bool:
-    """Whether elements of the type are what a text is made of."""
+    """Whether elements of the type are the characters of a text."""
     return isinstance(resolved, VoidType) or (
         isinstance(resolved, CharType | IntType) and resolved.size == 1
     )

@@ -88,7 +88,7 @@ def _sum(site: Site, place: PointerTo) -> str:
 def lost(
     site: Site, register: DwarfRegister, span: Span, name: str, reason: str = ""
 ) -> CompileError:
-    """FC0406 for the variable ``name``; ``reason`` says why no caller tells it either."""
+    """FC0406 for the variable ``name``; ``reason`` says why no caller has it either."""
     notes, help = _available(site, name)
     if not reason:
         reason = "only `fetchc trace` finds out what its callers pass"
@@ -115,7 +115,7 @@ def _available(site: Site, name: str, computed: bool = True) -> tuple[tuple[str,
 
 
 def register_of(place: Place) -> DwarfRegister:
-    """The register whose value of the entry ``place`` is made of."""
+    """The register from whose value at the entry ``place`` is computed."""
     match place:
         case OnEntry(register=register):
             return register
@@ -239,7 +239,7 @@ def outside(span: Span) -> CompileError:
 
 
 def straddles(span: Span) -> CompileError:
-    """The refusal of a value of which a register has a part."""
+    """The refusal of a value that a register has a part of."""
     return reject(
         "FC0404",
         "the value is not in one register",

@@ -1,6 +1,6 @@
 """Plans of values that a program which decodes them prints in a form of their language.
 
-Times, IP addresses and UUIDs of Go are made of their parts; ``targets/runtime`` lists the full
+Times, IP addresses and UUIDs of Go are composed of their parts; ``targets/runtime`` lists the full
 names of the types, and their members are checked too. A function value of Go is its code. A
 variable in no place may still be a register and a constant.
 """
@@ -88,7 +88,7 @@ class PartPlan(Record):
 
 
 class FormPlan(Record):
-    """A value in a form of its own, made of its parts; ``beside`` are values from elsewhere."""
+    """A value in a form of its own, composed of its parts; ``beside`` are values from elsewhere."""
 
     form: str
     parts: tuple[PartPlan, ...]

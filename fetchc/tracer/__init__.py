@@ -1,1 +1,1 @@
-"""The live side: definitions go into the kernel, records come out, values are made of them."""
+"""The live side: definitions go into the kernel, records come out and become values."""

@@ -1,7 +1,7 @@
 """The shape of an argument's value: by the call site, where the caller alone has the value.
 
-The caller of a function, found by the return address, has what an entry value
-(DW_OP_entry_value) stands for. For each call site (``Program.callers``) the variable has another
+The caller of a function, found by the return address, has the value that an entry value
+(DW_OP_entry_value) means. For each call site (``Program.callers``) the variable has another
 location, so the expression is fetched for each of them; call sites with the same location share
 what is fetched.
 """

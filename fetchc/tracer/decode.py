@@ -172,12 +172,12 @@ class _Preparing(ElementMakers):
             case CallerShape(returned=returned, cases=cases):
                 from fetchc.tracer.structure_values import by_caller
 
-                known = {distance: self.maker(one, path, trusted) for distance, one in cases}
-                return by_caller(self.maker(returned, path, trusted), known, self._symbol)
-            case GrowthCheckShape(word=word, distance=distance, inner=held):
+                by_distance = {distance: self.maker(one, path, trusted) for distance, one in cases}
+                return by_caller(self.maker(returned, path, trusted), by_distance, self._symbol)
+            case GrowthCheckShape(word=word, distance=distance, inner=checked):
                 from fetchc.tracer.structure_values import growth_checked
 
-                makers = [self.maker(one, path, trusted) for one in (word, held)]
+                makers = [self.maker(one, path, trusted) for one in (word, checked)]
                 return growth_checked(makers[0], distance, makers[1], path)
             case SumShape(word=word):
                 from fetchc.tracer.structure_values import summed
@@ -227,19 +227,19 @@ class _Preparing(ElementMakers):
         return computed(terms, shape.constant, shape.is_none, path)
 
     def _choice(self, shape: ChoiceShape, path: str, trusted: Trusted) -> Make:
-        known = trusted | pointers(shape.tag.guards)
-        cases = {value: self.maker(one, path, known) for value, one in shape.cases}
+        inner_trusted = trusted | pointers(shape.tag.guards)
+        cases = {value: self.maker(one, path, inner_trusted) for value, one in shape.cases}
         return choice(self.maker(shape.tag, path, trusted), cases)
 
     def _variants(self, shape: EnumShape, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.structure_values import not_fetched, variant
 
         tag = None if shape.tag is None else self.maker(shape.tag, path, trusted)
-        known = trusted if shape.tag is None else trusted | pointers(shape.tag.guards)
+        inner_trusted = trusted if shape.tag is None else trusted | pointers(shape.tag.guards)
         cases: dict[int | None, tuple[str, Make | None, bool]] = {}
         for one in shape.cases:
             inner = one.fields
-            make = None if inner is None else self.maker(inner, f"{path}.{one.name}", known)
+            make = None if inner is None else self.maker(inner, f"{path}.{one.name}", inner_trusted)
             if one.left:
                 make = not_fetched(one.left)
             cases[one.value] = one.name, make, one.single
@@ -253,8 +253,10 @@ class _Preparing(ElementMakers):
         return variant_checked(tag, dict(shape.names), shape.wanted, inner)
 
     def _members(self, shape: StructShape, path: str, trusted: Trusted) -> Make:
-        known = trusted | pointers(shape.guards)
-        makers = [(name, self.maker(one, f"{path}.{name}", known)) for name, one in shape.members]
+        inner_trusted = trusted | pointers(shape.guards)
+        makers = [
+            (name, self.maker(one, f"{path}.{name}", inner_trusted)) for name, one in shape.members
+        ]
         return self._guarded(members(makers, path, shape.left), shape.guards, path, trusted, None)
 
     def _difference(self, shape: DifferenceShape, path: str, trusted: Trusted) -> Make:
@@ -352,8 +354,8 @@ class Decoder:
         if read is None:
             if which >= len(self._plans):
                 raise unreadable(f"one of `{self._format.event}` is of its part {which}")
-            known = mapped if self._processes.visible else None
-            read = reader(self._plans[which], self._format, known, self._symbol)
+            is_mapped = mapped if self._processes.visible else None
+            read = reader(self._plans[which], self._format, is_mapped, self._symbol)
             self._readers[which] = read
         args, faults = read(data)
         comm = _number(data, self._comm)[0]

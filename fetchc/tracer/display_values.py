@@ -52,13 +52,13 @@ class NoAddress(Hexadecimal):
 
 
 class CodeAddress(Hexadecimal):
-    """The address of a function whose name is not known (yet)."""
+    """The address of a function that has no name (yet)."""
 
     __slots__ = ()
 
 
 class ReturnAddress(CodeAddress):
-    """The address behind a call, of a function whose name is not known (yet)."""
+    """The address after a call, in a function that has no name (yet)."""
 
     __slots__ = ()
 
@@ -152,7 +152,7 @@ class CutList(list["Value"]):
 # ------------------------------------------------------------------------------
 # Values of .NET and Rust as people write them: decimals, times, GUIDs, integers of two words.
 #
-# Each form is made of the numbers of its members, which have other names in other versions.
+# Each form is built from the numbers of its members, which have other names in other versions.
 # Sources: dotnet/runtime, src/libraries/System.Private.CoreLib/src/System (Decimal.cs,
 # DateTime.cs, DateTimeOffset.cs, TimeSpan.cs, DateOnly.cs, TimeOnly.cs, Guid.cs), of which
 # ECMA-335 says nothing; Rust, library/core/src/time.rs (Duration, its Debug) and
@@ -361,10 +361,10 @@ def _spelled_time(parts: Parts) -> str | None:
 
 
 def _ip(parts: Parts) -> str | None:
-    held = parts["bytes"]
-    if not isinstance(held, list) or isinstance(held, CutList):
+    content = parts["bytes"]
+    if not isinstance(content, list) or isinstance(content, CutList):
         return None
-    octets = bytes([one for one in held if isinstance(one, int)])
+    octets = bytes([one for one in content if isinstance(one, int)])
     if len(octets) == 16 and octets.startswith(_MAPPED):
         octets = octets[12:]
     if len(octets) == 4:
@@ -426,10 +426,10 @@ def _six(octets: bytes) -> str:
 
 
 def _uuid(parts: Parts) -> str | None:
-    held = parts["bytes"]
-    if not isinstance(held, list) or len(held) != 16:
+    content = parts["bytes"]
+    if not isinstance(content, list) or len(content) != 16:
         return None
-    text = bytes([one for one in held if isinstance(one, int)]).hex()
+    text = bytes([one for one in content if isinstance(one, int)]).hex()
     return "-".join([text[:8], text[8:12], text[12:16], text[16:20], text[20:]])
 
 
@@ -492,9 +492,9 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
             name = value["name"]
             return escaped(name) if isinstance(name, str) else str(value["value"])
         case Variant():
-            ((name, held),) = value.items()
-            inside = printed(held, faults, f"{path}.{name}")
-            return escaped(name) + (f"({inside})" if value.single or held is None else inside)
+            ((name, payload),) = value.items()
+            inside = printed(payload, faults, f"{path}.{name}")
+            return escaped(name) + (f"({inside})" if value.single or payload is None else inside)
         case dict():
             members = [
                 f"{escaped(name)}={printed(one, faults, f'{path}.{name}')}"
@@ -515,13 +515,13 @@ def escaped(text: str) -> str:
 
 
 def _character(character: str) -> str:
-    known = _ESCAPES.get(character)
-    if known is not None:
-        return known
+    escape = _ESCAPES.get(character)
+    if escape is not None:
+        return escape
     if character.isprintable():
         return character
     number = ord(character)
-    if 0xDC80 <= number <= 0xDCFF:  # a byte, kept by the error handler surrogateescape
+    if 0xDC80 <= number <= 0xDCFF:  # a byte, preserved by the error handler surrogateescape
         return f"\\x{number - 0xDC00:02x}"
     if number < 0x80:
         return f"\\x{number:02x}"

@@ -113,7 +113,7 @@ _LEAST_PROBED = 2  # bytes of the smallest number that is probing_faults
 class Fields:
     """Collects what one probed address fetches, and gives each fetch its field's name.
 
-    The first field made for an argument bears its name (:attr:`stem`); others are called
+    The first field of an argument has its name (:attr:`stem`); others are called
     ``fetchc_N``, or as ``taken`` leaves free. ``span`` is the argument's, for diagnostics.
     """
 
@@ -150,7 +150,7 @@ class Fields:
         return tuple(self._listed)
 
     def fault_probes(self) -> tuple[FaultProbe, ...]:
-        """Fetch what tells whether the numbers behind pointers could be read.
+        """Fetch what shows whether the numbers behind pointers could be read.
 
         Of each pointer the first and the last number behind it, which may be of two pages; of each
         the highest byte, which mostly is 0. Single bytes have none: they mostly begin a text or a
@@ -260,7 +260,7 @@ class Fields:
         )
 
     def _read_checks(self, start: Deref, starts: Iterable[int]) -> tuple[tuple[str, int], ...]:
-        # As the name of a symbol eight bytes are a text, of which the kernel says whether it could
+        # As the name of a symbol eight bytes are a text, and the kernel says whether it could
         # be read.
         found = []
         for low in dict.fromkeys(starts):

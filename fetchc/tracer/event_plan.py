@@ -140,7 +140,7 @@ def _called(found: ProbePoint) -> str | None:
 
 
 def _steps() -> list[tuple[Limits, bool]]:
-    # How much of a value is fetched, and whether the kernel tells what it could read.
+    # How much of a value is fetched, and whether the kernel says what it could read.
     steps = [(FULL, True), (FULL, False)]
     for by in (2, 4, 8):
         less = Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth)

@@ -151,7 +151,7 @@ def in_filter(
 ) -> tuple[str, tuple[Diagnostic, ...]]:
     """The text of the filter that ``expression`` is in, and its diagnostics with places in that.
 
-    Places in the expression alone are moved to where it stands. An expression of no filter stays.
+    Places in the expression alone are moved to where it is. An expression of no filter stays.
     """
     for one in comparisons(filter):
         if one.expression == expression:
@@ -378,8 +378,8 @@ def with_null(condition: Condition, shape: Shape) -> Condition:
     ):
         shape = shape.inner
     reference = isinstance(shape, Leaf) and (shape.decode.kind == "reference" or _pointed(shape))
-    held = isinstance(shape, OptionalShape) and condition.nil
-    if not _asks_for_nil(condition) or not (reference or held):
+    optional = isinstance(shape, OptionalShape) and condition.nil
+    if not _asks_for_nil(condition) or not (reference or optional):
         return condition
 
     one = condition
@@ -387,7 +387,7 @@ def with_null(condition: Condition, shape: Shape) -> Condition:
 
 
 def _pointed(leaf: Leaf) -> bool:
-    # A text by a pointer, of which the last guard tells whether it is NULL; not one in an array.
+    # A text by a pointer: the last guard says whether that is NULL; not one in an array.
     text = leaf.decode.kind == "text" and leaf.decode.count is None
     return text and any(guard.empty for guard in leaf.guards[-1:])
 
@@ -449,10 +449,10 @@ def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
     constant, symbol = condition.constant, condition.operator
     text = isinstance(constant, str)
     if decode.kind == "enum" and text:
-        known = [name for name, _ in decode.enumerators]
-        if symbol == "~" or constant in known:
+        names = [name for name, _ in decode.enumerators]
+        if symbol == "~" or constant in names:
             return None
-        listed = ", ".join(f"`{name}`" for name in known[:12])
+        listed = ", ".join(f"`{name}`" for name in names[:12])
         return _misfit(condition, f"there is no enumerator `{constant}`", f"one of {listed}")
     if decode.kind == "char" and text and len(str(constant)) == 1 and symbol != "~":
         return None
@@ -560,7 +560,7 @@ def _of_text(symbol: str, constant: str) -> Test:
 
 
 def _differs(beginning: CutString, constant: str) -> bool:
-    # Whether the whole text is another one: not known of one that may go on as the constant does.
+    # Whether the whole text is another one: False where it may continue as the constant does.
     # It has no encoding with more units than UTF-8.
     most = len(constant.encode("utf-8", "surrogatepass"))
     longer = beginning.length is not None and beginning.length > most
@@ -586,11 +586,11 @@ def _text(value: Value) -> str | None:
 # unsigned, and finds stale bytes where a load failed (kernel/trace/trace_events_filter.c; a fetch
 # that fails, kernel/trace/trace_probe_tmpl.h).
 
-_PAGE = 4096  # event_filter_write() takes less than a page, of which this is the smallest
+_PAGE = 4096  # event_filter_write() takes less than a page; this is the smallest page
 _LONGEST = 255  # MAX_FILTER_STR_VAL less its NUL
 _KERNEL_NUMBER = re.compile(r"[sux](8|16|32|64)\Z")
 _PLAIN = re.compile(r"[ !#-\[\]-~]*\Z")  # no quote, no backslash, nothing beyond ASCII
-# Globs of which no kernel reads anything but `*`, at one end or both.
+# Globs: no kernel reads anything but `*`, at one end or both.
 _GLOB = re.compile(r"\*?[ !#-)+->@-Z^-~]*\*?\Z")
 _WHOLE = ("integer", "duration", "enum", "pointer", "reference", "char", "bool", "symbol")
 
@@ -630,7 +630,7 @@ def _compared(plan: Plan, condition: Condition) -> str:
     shapes = {wanted.label: wanted.shape for wanted in plan.values}
     shape = shapes.get(condition.expression)
     while isinstance(shape, BoundsCheckShape):
-        shape = shape.inner  # whether it is there, the reader tells of those that pass
+        shape = shape.inner  # the reader says whether it is there, for those that pass
     if isinstance(shape, SizedStringShape) and condition.operator != "!=":
         shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
     if not isinstance(shape, Leaf) or shape.size or shape.offset or shape.shift:

@@ -167,7 +167,7 @@ class Presence:
     """``there(data, address)``: whether the program of a record had memory at ``address``.
 
     A fault probe on that page says what the kernel could read at the hit; else ``mapped`` asks the
-    program now. None where neither knows.
+    program now. None where neither can say.
     """
 
     def __init__(

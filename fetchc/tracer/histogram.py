@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_KEYS", "Histogram", "Histograms", "bucket_label", "number"]
 
-MOST_KEYS = 4096  # kept apart; a key like an address would fill the memory
+MOST_KEYS = 4096  # counted separately; a key like an address would fill the memory
 _UNITS = ("", "K", "M", "G", "T", "P", "E")
 
 

@@ -146,14 +146,14 @@ def _no_such_probes(tracefs: Tracefs, file: str) -> TracerError:
 def _take_back(tracefs: Tracefs, lines: Sequence[str]) -> None:
     # By place: an event of the name can have other probes, which were there before.
     def taken(left: list[str]) -> list[str]:
-        return [line for line in left if not _gone(tracefs, line)]
+        return [line for line in left if not _is_removed(tracefs, line)]
 
     left = _until_none(taken, list(lines))
     if left:
         raise _in_use([group_and_event(line) for line in left])
 
 
-def _gone(tracefs: Tracefs, line: str) -> bool:
+def _is_removed(tracefs: Tracefs, line: str) -> bool:
     group, event = group_and_event(line)
     try:
         tracefs.write(f"-:{group}/{event} {_where(line)}\n", file_of(line))

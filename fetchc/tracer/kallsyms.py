@@ -57,8 +57,8 @@ def ambiguous(lines: Iterable[str], symbols: str = SYMBOLS) -> dict[str, Diagnos
     for address, name, module in _functions(symbols):
         if (module, name) in wanted:
             # Addresses are 0 to those who may not see them: each counts then.
-            known = found.setdefault((module, name), set())
-            known.add(address if address.strip("0") else f"{address}#{len(known)}")
+            of_function = found.setdefault((module, name), set())
+            of_function.add(address if address.strip("0") else f"{address}#{len(of_function)}")
     return {
         line: _several(name, sorted(addresses))
         for (module, name), addresses in found.items()
@@ -120,9 +120,9 @@ def why_absent(line: str, symbols: str = SYMBOLS) -> tuple[str, ...]:
             changed.append(name)
     if empty:
         return ()
-    kept = [name for name in changed if ".cold" not in name]
-    if kept:
-        listed = ", ".join(f"`{name}`" for name in kept[:_SHOWN])
+    clones = [name for name in changed if ".cold" not in name]
+    if clones:
+        listed = ", ".join(f"`{name}`" for name in clones[:_SHOWN])
         return (f"the compiler made {listed} of `{function}`, with other parameters",)
     where = f", or the module `{module}` is not loaded" if module else ""
     return (f"the kernel has no code of its own for `{function}`: it is inlined{where}",)
@@ -179,7 +179,7 @@ def untraceable(
     looked at.
     """
     banned = {row[-1] for row in _rows(blacklist) if row}
-    known = {row[0] for row in _rows(tracefs.path("available_filter_functions")) if row}
+    traceable = {row[0] for row in _rows(tracefs.path("available_filter_functions")) if row}
     found: dict[str, tuple[str, ...]] = {}
     for line in lines:
         words = line.split(maxsplit=2)
@@ -188,7 +188,7 @@ def untraceable(
         function = words[1].partition("+")[0].partition("%")[0].rpartition(":")[2]
         if function in banned:
             found[line] = (_BANNED.format(function),)
-        elif known and function not in known:
+        elif traceable and function not in traceable:
             found[line] = (_UNKNOWN.format(function),)
     return found
 
@@ -238,7 +238,7 @@ class KernelNames:
         return None if name is None else (name, address - starts[at])
 
     def _load(self) -> list[int]:
-        # Of several names of an address the first stands, of a function before other kinds.
+        # Of several names of an address the first counts, that of a function before other kinds.
         found: dict[int, str | None] = {}
         for digits, kind, name, _ in all_symbols(self._path):
             address = int(digits, 16)

@@ -55,11 +55,11 @@ class ElementMakers(LeafMakers):
         assert text.length is not None
         start, end = self._at(text, text.size)
         length = self.maker(text.length, path, trusted)
-        known = trusted | pointers(text.length.guards)
+        inner_trusted = trusted | pointers(text.length.guards)
         inner = counted(start, text.size, text.kind, self._bare(text.length))
         # Zeros behind the text's own end say nothing, so that its end is in doubt only
         # where all of the bytes are 0.
-        behind = self._guarded(inner, text.guards, path, known, (start, end))
+        behind = self._guarded(inner, text.guards, path, inner_trusted, (start, end))
         return by_length(length, behind, str, path)
 
     def _items(self, items: ListShape, path: str, trusted: Trusted) -> Make:
@@ -73,9 +73,9 @@ class ElementMakers(LeafMakers):
         return self._guarded(listed(makers, items.total), items.guards, path, trusted, None)
 
     def _each(self, items: ListShape, path: str, trusted: Trusted) -> list[Make]:
-        known = trusted | pointers(items.guards)
+        inner_trusted = trusted | pointers(items.guards)
         named = enumerate(items.items)
-        return [self.maker(one, f"{path}[{index}]", known) for index, one in named]
+        return [self.maker(one, f"{path}[{index}]", inner_trusted) for index, one in named]
 
     def _sequence(self, sequence: SequenceShape, path: str, trusted: Trusted) -> Make:
         length: Make
@@ -87,17 +87,17 @@ class ElementMakers(LeafMakers):
             length = self.maker(sequence.length, path, trusted)
             length_of = self._bare(sequence.length)
             guards = sequence.length.guards
-        known = trusted | pointers(guards)
+        inner_trusted = trusted | pointers(guards)
         elements = sequence.elements
         if sequence.start is not None:
-            part = self._window(sequence, sequence.start, length_of, path, known)
+            part = self._window(sequence, sequence.start, length_of, path, inner_trusted)
             return by_length(length, part, list, path)
         if isinstance(elements, NumbersShape):
-            some, most = self.maker(elements, path, known), elements.count
+            some, most = self.maker(elements, path, inner_trusted), elements.count
         else:
-            makers, most = self._each(elements, path, known), len(elements.items)
+            makers, most = self._each(elements, path, inner_trusted), len(elements.items)
             firsts = first_of(makers, length_of)
-            some = self._guarded(firsts, elements.guards, path, known, None)
+            some = self._guarded(firsts, elements.guards, path, inner_trusted, None)
         return by_length(length, up_to_length(some, length_of, most), list, path)
 
     def _wide(self, text: StringShape, path: str, trusted: Trusted) -> Make:
@@ -140,17 +140,17 @@ class ElementMakers(LeafMakers):
         start: Leaf,
         length_of: Callable[[bytes], int],
         path: str,
-        known: Trusted,
+        trusted: Trusted,
     ) -> Make:
 
         elements, around = sequence.elements, sequence.around
         if isinstance(elements, NumbersShape):
-            pick, most = of_row(self.maker(elements, path, known)), elements.count
+            pick, most = of_row(self.maker(elements, path, trusted)), elements.count
         else:
-            pick, most = of_items(self._each(elements, path, known), path), len(elements.items)
-        whole = None if around is None else self.maker(around, path, known)
+            pick, most = of_items(self._each(elements, path, trusted), path), len(elements.items)
+        whole = None if around is None else self.maker(around, path, trusted)
         return windowed(
-            pick, most, length_of, self.maker(start, path, known), whole, path, sequence.backwards
+            pick, most, length_of, self.maker(start, path, trusted), whole, path, sequence.backwards
         )
 
     def _between(self, length: ElementCountShape, path: str, trusted: Trusted) -> Make:
@@ -224,7 +224,7 @@ class Read(Record):
     residence: Residence | None = None
 
     def sure(self, data: bytes, low: int, high: int) -> int | None:
-        """Up to where the record is known to be what the program had; None for a fault.
+        """Up to where the record certainly has the program's bytes; None for a fault.
 
         Of the bytes from ``low`` to ``high``. Zeros behind the end of a page whose program cannot
         be asked any more are left out.
@@ -282,12 +282,12 @@ def up_to_nul(begin: int, size: int, kind: str, read: Read | None, path: str) ->
         starts = range(begin, begin + size, width)
         end = next((at for at in starts if data[at : at + width] == nul), begin + size)
         last = min(end + width, begin + size)
-        known = last if read is None else read.sure(data, begin, last)
-        if known is None:
+        certain = last if read is None else read.sure(data, begin, last)
+        if certain is None:
             faults.append(path)
             return None
-        whole = end < begin + size and known == last
-        text = data[begin : min(end, known)]
+        whole = end < begin + size and certain == last
+        text = data[begin : min(end, certain)]
         return decoded(text, kind) if whole else CutString(decoded(text, kind, cut=True), None)
 
     return make
@@ -349,20 +349,20 @@ def multi_array(flat: Make, lengths: Sequence[Make], indices: tuple[int, ...], p
         if not isinstance(values, list):
             return values
         sizes = [one(data, faults) for one in lengths]
-        known = [size for size in sizes if isinstance(size, int) and size >= 0]
+        valid = [size for size in sizes if isinstance(size, int) and size >= 0]
         whole = values.length if isinstance(values, CutList) else len(values)
-        if len(known) < len(sizes) or prod(known) != whole:
+        if len(valid) < len(sizes) or prod(valid) != whole:
             faults[before:] = [path]
             return None
         if not indices:
-            return _rows(values, known, 0)
+            return _rows(values, valid, 0)
         at = 0
-        for index, size in zip(indices, known, strict=True):
+        for index, size in zip(indices, valid, strict=True):
             at = at * size + index
         if isinstance(values, CutList) and values.last:
             at -= whole - len(values)
         if not 0 <= at < len(values) or any(
-            i >= size for i, size in zip(indices, known, strict=True)
+            i >= size for i, size in zip(indices, valid, strict=True)
         ):
             faults[before:] = [path]
             return None
@@ -450,7 +450,7 @@ def of_row(row: Make) -> Pick:
 
 
 def of_items(makers: list[Make], path: str) -> Pick:
-    """Elements that are made one by one; a fault goes by the index in the part."""
+    """Elements that are decoded one by one; a fault goes by the index in the part."""
 
     def pick(data: bytes, faults: Faults, wanted: list[int]) -> Value:
         values: list[Value] = []

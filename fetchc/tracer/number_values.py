@@ -84,7 +84,7 @@ def _kind(decode: Decode, pointer: Meaning) -> Meaning | None:
             raise AssertionError(f"no number is read as {other!r}")
 
 
-# A byte that is no character of ASCII is kept as a surrogate.
+# A byte that is no character of ASCII becomes a surrogate.
 _CHARACTERS = {
     code: Character(bytes([code & 0xFF]).decode("ascii", "surrogateescape"), code)
     for code in range(-128, 256)

@@ -469,7 +469,7 @@ def _replace(path: str, content: str) -> None:
 
 def _replace_tree(path: str, files: dict[str, bytes | None]) -> list[str]:
     # As --symfs wants it: a file for each mapped one, a link to itself where there is no other.
-    # Returns the names that are not made, for the kernel gives no file such a path.
+    # Returns the names that are not created, for the kernel gives no file such a path.
     try:
         found = os.lstat(path)
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
@@ -482,7 +482,7 @@ def _replace_tree(path: str, files: dict[str, bytes | None]) -> list[str]:
         top = os.open(partial, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
         try:
             for name, content in sorted(files.items()):
-                if not _made(top, name, content):
+                if not _created(top, name, content):
                     left_out.append(name)
             os.fchmod(top, 0o755)
         finally:
@@ -496,11 +496,11 @@ def _replace_tree(path: str, files: dict[str, bytes | None]) -> list[str]:
     return left_out
 
 
-def _made(top: int, name: str, content: bytes | None) -> bool:
-    """Make the file, or without ``content`` the link, ``name`` below the folder ``top``.
+def _created(top: int, name: str, content: bytes | None) -> bool:
+    """Create the file, or without ``content`` the link, ``name`` below the folder ``top``.
 
     False where that is no path of a file: the name of a file in memory (memfd_create(2)), or of a
-    buffer, is what its owner likes, ``/../`` included. Nothing of what is made is followed.
+    buffer, is what its owner likes, ``/../`` included. No link that is created is followed.
     """
     *folders, last = name.split("/")[1:]
     parts = (*folders, last)

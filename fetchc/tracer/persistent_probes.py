@@ -287,7 +287,7 @@ def definitions(tracefs: Tracefs, entries: Sequence[AddedEvent]) -> list[ListedE
 
 
 def _by_event(tracefs: Tracefs, wanted: Sequence[AddedEvent]) -> dict[tuple[str, str], list[str]]:
-    # The lines of each event. The kernel's list may lack some (see `install`): read anew while it
+    # The lines of each event. The kernel's list may lack some (see `install`): read again while it
     # has fewer than are ``wanted`` of an event that is there.
     lines: dict[tuple[str, str], list[str]] = {}
     for _ in range(_READINGS):

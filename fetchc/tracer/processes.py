@@ -249,7 +249,7 @@ _read.restype = ctypes.c_ssize_t
 def mapped(thread: int, address: int) -> bool | None:
     """Whether the program of ``thread`` can read the byte at ``address``.
 
-    None where that cannot be known: the thread is gone, or this process may not look.
+    None where that cannot be read: the thread is gone, or this process may not look.
     """
     byte = ctypes.create_string_buffer(1)
     here = _Range(ctypes.cast(byte, ctypes.c_void_p), 1)

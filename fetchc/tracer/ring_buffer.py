@@ -54,7 +54,7 @@ def unreadable(what: str) -> TracerError:
 _FIELD = re.compile(r"field: \S.* (\w+);\toffset:(\d+);\tsize:(\d+);")
 _LENGTH = 0xFFFFF  # of the commit word; RB_MISSED_EVENTS and RB_MISSED_STORED are above
 _PADDING, _TIME_EXTEND, _TIME_STAMP = 29, 30, 31
-_KNOWN_EVENT_HEADER = {
+_EVENT_HEADER = {
     "type_len": "5", "time_delta": "27", "array": "32",
     "padding": "29", "time_extend": "30", "time_stamp": "31",
 }  # fmt: skip
@@ -78,7 +78,7 @@ def parse_sub_buffer_layout(page: str, event: str) -> SubBufferLayout:
     fields = {name: (int(at), int(size)) for name, at, size in _FIELD.findall(page)}
     stated = dict(re.findall(r"^\s*(\w+)\s*:\s*(\d+) bits$", event, re.MULTILINE))
     stated |= dict(re.findall(r"^\s*(\w+)\s*: type == (\d+)$", event, re.MULTILINE))
-    if {"timestamp", "commit", "data"} - fields.keys() or stated != _KNOWN_EVENT_HEADER:
+    if {"timestamp", "commit", "data"} - fields.keys() or stated != _EVENT_HEADER:
         raise unreadable("the ring buffer's pages have an unknown layout")
     data, room = fields["data"]
     if fields["timestamp"][1] != 8 or data % 4 or sys.byteorder != "little":
@@ -139,14 +139,14 @@ def _read(
             delta = head >> 5
             if delta == 0:  # nothing but room up to the end
                 break
-            now += delta if delta > 1 else 0  # a dropped record; 1 stands for 0 there
+            now += delta if delta > 1 else 0  # a dropped record; 1 means 0 there
             start += 1 + (words[start + 1] + 3) // 4
 
 
 _PAGES = 64  # of one processor that are read before the next has its turn
 _POLL = 0.25  # seconds: some kernels forget to wake who waits
 _SETTLE = 10_000_000  # nanoseconds from a record's time stamp until it surely can be read
-_STACK_SETTLE = 50_000_000  # and until its stack can: the thread may be held up between the two
+_STACK_SETTLE = 50_000_000  # and until its stack can: the thread may be delayed between the two
 _NEVER = 1 << 64
 _WORD = struct.Struct("<Q")
 _END = (0, (1 << 64) - 1)  # after the last address of a stack; the second before 5.2
@@ -157,7 +157,7 @@ class Ring:
     """A reader of the buffers. It never blocks who writes, and takes out what it reads.
 
     A record gets its time when its place is reserved, and can be read when it is complete. So
-    what was read is held back until it is 10 ms older than a moment at which all buffers were
+    what was read is pending until it is 10 ms older than a moment at which all buffers were
     found empty: nothing that is still being written comes before it. Where there is too much to
     empty a buffer, that processor's newest record is the limit; of an event whose stack is to come,
     as much before it as a stack may need.
@@ -166,7 +166,7 @@ class Ring:
     def __init__(self) -> None:
         self._settle = _SETTLE
         self._behind = 0  # nanoseconds that a stack may come after its event
-        self._held: list[Sample] = []
+        self._pending: list[Sample] = []
         self._files: list[tuple[int, int]] = []  # processor, open file
         self._poll = select.poll()
         self._stacks: Stacks | None = None
@@ -198,13 +198,13 @@ class Ring:
         self._of_kernel.add(event)
 
     def wait(self, seconds: float) -> None:
-        """Return when it is worth to read again, at the latest after ``seconds``, or a quarter.
+        """Return when there is something to read, at the latest after ``seconds``, or a quarter.
 
         A record wakes who waits; those that follow within 10 ms are read with it.
         """
         if self.more:
             return
-        if self._held:
+        if self._pending:
             time.sleep(min(seconds, _SETTLE / 1e9))
         else:
             self._poll.poll(min(seconds, _POLL) * 1000)
@@ -219,13 +219,13 @@ class Ring:
         for processor, file in self._files:
             limit = min(limit, self._drain(processor, file, emptied))
         self.more = limit < emptied
-        held = self._ordered()
-        settled = bisect_right(held, limit, key=_nanoseconds)
-        self._held = held[settled:]
-        return held[:settled]
+        ordered = self._ordered()
+        settled = bisect_right(ordered, limit, key=_nanoseconds)
+        self._pending = ordered[settled:]
+        return ordered[:settled]
 
     def _drain(self, processor: int, file: int, limit: int) -> int:
-        # Up to which time the processor's records are known: `limit` when its buffer is empty.
+        # Up to which time the processor's records are read: `limit` when its buffer is empty.
         newest = 0
         for _ in range(_PAGES):
             try:
@@ -237,13 +237,13 @@ class Ring:
             found = samples(page, self._layout, processor)
             if found:
                 newest = found[-1].nanoseconds
-                self._held += found
+                self._pending += found
         return newest - self._behind
 
     def _ordered(self) -> list[Sample]:
-        held = self._held
-        held.sort(key=_nanoseconds)
-        return held if self._stacks is None else self._stacks.joined(held)
+        pending = self._pending
+        pending.sort(key=_nanoseconds)
+        return pending if self._stacks is None else self._stacks.joined(pending)
 
 
 class Stacks:
@@ -257,15 +257,15 @@ class Stacks:
         self._of_kernel = of_kernel
         self._callers = callers.offset
 
-    def joined(self, held: list[Sample]) -> list[Sample]:
-        """The events of ``held``, with their stacks; the records of these are gone.
+    def joined(self, samples: list[Sample]) -> list[Sample]:
+        """The events of ``samples``, with their stacks; the records of these are gone.
 
         A stack belongs to its thread's last event, when it begins where that happened: if the
         event was lost, the stack must not go to another.
         """
         events: list[Sample] = []
         last: dict[int, Sample] = {}
-        for sample in held:
+        for sample in samples:
             if sample.event != self._id:
                 events.append(sample)
                 last[sample.thread] = sample
@@ -340,7 +340,7 @@ def _field(line: str) -> Field:
 
 
 def _element(type: str, array: str, whole: int) -> int:
-    # `s32 n[]` on newer kernels, `s32 n[4]` on older ones; the type's name tells the size.
+    # `s32 n[]` on newer kernels, `s32 n[4]` on older ones; the type's name says the size.
     bits = _BITS.match(type)
     if bits:
         return int(bits[1]) // 8

@@ -66,13 +66,13 @@ def postponed() -> Iterator[None]:
     """
     met: list[int] = []
     before = {each: signal.getsignal(each) for each in _ENDING}
-    held = [each for each in _ENDING if callable(before[each])]
-    for each in held:
+    handled = [each for each in _ENDING if callable(before[each])]
+    for each in handled:
         signal.signal(each, lambda number, _: met.append(number))
     try:
         yield
     finally:
-        for each in held:
+        for each in handled:
             signal.signal(each, before[each])
         for number in met:
             signal.raise_signal(number)
@@ -172,7 +172,7 @@ class Session:
             error.add_note(str(left))  # what ended the session matters more
 
     def add(self, *plans: Plan) -> None:
-        """Take plans, made for :attr:`group`; the kernel gets them at :meth:`start`.
+        """Take plans for :attr:`group`; the kernel gets them at :meth:`start`.
 
         In a running session it gets them now, all of one call in few writes, and they are
         switched on. Raises TracerError (FC0705, FC0706) where it does not take one: then none of

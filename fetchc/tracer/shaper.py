@@ -791,8 +791,8 @@ def _most(planned: plans.RangePlan, each: Plain, limits: Limits) -> int:
 def _fewer(planned: plans.RangePlan, count: int) -> int:
     # ``count`` elements, or those that there can be.
     node = planned.node
-    known = [one - node.start for one in (node.high, node.bound) if isinstance(one, int)]
-    return min(count, *known, count)
+    limits = [one - node.start for one in (node.high, node.bound) if isinstance(one, int)]
+    return min(count, *limits, count)
 
 
 def _objects(node: Typed) -> Iterator[Typed]:

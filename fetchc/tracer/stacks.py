@@ -105,13 +105,13 @@ class FileSymbols:
         # the one without the marks of versions and aliases.
         found: dict[int, tuple[tuple[bool, int, str], int]] = {}
         try:
-            known_symbols = list(self._elf.function_symbols())
+            function_symbols = list(self._elf.function_symbols())
         except DebugInfoError:
-            known_symbols = []  # damaged, or in a file of another build: addresses are shown
-        for symbol in known_symbols:
+            function_symbols = []  # damaged, or in a file of another build: addresses are shown
+        for symbol in function_symbols:
             rank = (symbol.binding == 0, len(symbol.name), symbol.name)
-            known = found.get(symbol.address)
-            if known is None or rank < known[0]:
+            best = found.get(symbol.address)
+            if best is None or rank < best[0]:
                 found[symbol.address] = (rank, int(symbol.size))
         self._starts = sorted(found)
         following = [*self._starts[1:], 1 << 64]  # one too many where there is no symbol
@@ -123,7 +123,7 @@ class FileSymbols:
 
 
 class ImageSymbols:
-    """The same of a precompiled image of .NET; offsets in the file stand for addresses."""
+    """The same of a precompiled image of .NET; offsets in the file take the place of addresses."""
 
     __slots__ = ("_methods", "_program", "path")
 
@@ -316,7 +316,7 @@ class Stacks:
         return Frame(address, name, offset, "kernel")
 
     def _believed(self, process: int) -> _Maps:
-        # What nothing but time tells to be still so.
+        # What nothing but the time since then shows to be still so.
         maps = self._maps.get(process)
         if maps is None or time.monotonic() - maps.read_at > _FRESH:
             fresh = self._read(process)
@@ -447,7 +447,7 @@ class _Maps:
 
 
 def _is(path: str, inode: int) -> bool:
-    # Whether the file out here is the mapped one, where that is known: a container has others.
+    # Whether the file out here is the mapped one, where that can be seen: a container has others.
     try:
         return not inode or os.stat(path).st_ino == inode
     except OSError:

@@ -51,7 +51,7 @@ class Texts:
         return self._words[field], self._next[field]
 
     def one(self, field: Field, limit: int | None, path: str) -> Make:
-        """The reader of a string, of which ``limit`` bytes are the object's."""
+        """The reader of a string; ``limit`` bytes of it are the object's."""
         return _single(field.offset, self._next.get(field.name), self.last, limit, path)
 
     def several(
@@ -155,7 +155,7 @@ def bounded(start: int, end: int, kind: str, whole: bool) -> Make:
 
 
 def counted(start: int, size: int, kind: str, length: Callable[[bytes], int]) -> Make:
-    """A string of ``length`` bytes (units, of utf-16), of which ``size`` bytes are fetched."""
+    """A string of ``length`` bytes (units, of utf-16); ``size`` bytes of it are fetched."""
     width = WIDTHS.get(kind, 1)
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -196,7 +196,7 @@ def joined(characters: Sequence[Make]) -> Make:
 def decoded(text: bytes, kind: str = "text", cut: bool = False) -> str:
     """The characters of ``text``; an invalid byte becomes a surrogate.
 
-    ``cut``: more bytes followed, of which the last character may lack some; it is left out.
+    ``cut``: more bytes followed. The last character may lack some; then it is left out.
     ``kind``: text (UTF-8, a byte that is no part of it is U+DC80 to U+DCFF) or utf-16 (of the
     machine's byte order, with any surrogate that is alone as it is) or utf-32 (a unit that is no
     character is U+FFFD).

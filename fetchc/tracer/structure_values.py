@@ -368,14 +368,14 @@ def type_switch(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) 
 
 def interface(shape: InterfaceShape, maker: Callable[[Shape], Make]) -> Make:
     """The reader of ``shape``; ``maker`` makes the readers of the shapes in it."""
-    known = {
+    by_distance = {
         one.wanted: described(
             [part if isinstance(part, str) else maker(part) for part in one.parts], one.numbered
         )
         for one in shape.descriptions
     }
     word, start = maker(shape.dynamic.word), maker(shape.dynamic.start)
-    return interface_value(word, start, known, maker(shape.plain), shape.inner)
+    return interface_value(word, start, by_distance, maker(shape.plain), shape.inner)
 
 
 def described(parts: Sequence[str | Make], numbered: bool) -> Make:
@@ -402,9 +402,9 @@ def _error_name(one: Value) -> Value:
 
 
 def interface_value(
-    word: Make, start: Make, known: Mapping[int, Make], plain: Make, inner: bool
+    word: Make, start: Make, by_distance: Mapping[int, Make], plain: Make, inner: bool
 ) -> Make:
-    """``plain`` of an interface, with the description for its dynamic type, if ``known`` has one.
+    """``plain`` of an interface, with the description for its dynamic type by its distance.
 
     With ``inner`` the one or the other, as a part of a string. Other types' values are not read.
     """
@@ -413,7 +413,7 @@ def interface_value(
         address, first = word(data, faults), start(data, faults)
         shown = None
         if isinstance(address, int) and isinstance(first, int) and address:
-            one = known.get(address - first & _MASK)
+            one = by_distance.get(address - first & _MASK)
             shown = None if one is None else one(data, faults)
         if inner:
             return plain(data, faults) if shown is None else shown
@@ -443,7 +443,7 @@ def cast(
     expected = header.vector
     if rank:
         expected = header.ranks + rank * header.each_rank
-    known: dict[tuple[Value, ...], bool] = {}
+    answers: dict[tuple[Value, ...], bool] = {}
 
     def fits(seen: tuple[Value, ...]) -> bool:
         row, assembly = seen
@@ -466,9 +466,9 @@ def cast(
             seen = (number, assembly)
         elif row == 0 and rank is not None and size == expected:
             seen = tuple([one(data, faults) for one in element])
-        if seen and seen not in known:
-            known[seen] = fits(seen)
-        if seen and known[seen]:
+        if seen and seen not in answers:
+            answers[seen] = fits(seen)
+        if seen and answers[seen]:
             return inner(data, faults)
         del faults[before:]
         if otherwise is not None:
@@ -494,13 +494,13 @@ def by_caller(returned: Make, cases: Mapping[int, Make], symbol: Symbol | None) 
 
     For other call sites ``{"caller": ...}``: the calling function, or the address.
     """
-    known = {distance & _MASK: one for distance, one in cases.items()}
+    by_distance = {distance & _MASK: one for distance, one in cases.items()}
 
     def make(data: bytes, faults: Faults) -> Value:
         address = returned(data, faults)
         if not isinstance(address, int):
             return None
-        one = known.get(address - _WORD.unpack_from(data, _PROBED)[0] & _MASK)
+        one = by_distance.get(address - _WORD.unpack_from(data, _PROBED)[0] & _MASK)
         if one is not None:
             return one(data, faults)
         (thread,) = THREAD(data, PID)
@@ -609,7 +609,7 @@ _POINTER = 8  # bytes
 
 
 class LeafMakers:
-    """Readers of values that are made of no other values, for the records of one format."""
+    """Readers of values that contain no other values, for the records of one format."""
 
     def __init__(
         self,

@@ -44,7 +44,7 @@ _FRESH = 1_000_000_000  # nanoseconds: a number is not reused within a second
 
 
 class Processes:
-    """The process of each thread seen, kept for a second of the trace's time.
+    """The process of each thread seen, cached for a second of the trace's time.
 
     ``visible`` says whether the kernel's numbers are those that this process sees: they are not
     in a PID namespace.
@@ -52,7 +52,7 @@ class Processes:
 
     def __init__(self, tracefs: Tracefs) -> None:
         self._tracefs = tracefs
-        self._known: dict[int, tuple[int, int]] = {}  # thread -> process, until when
+        self._cached: dict[int, tuple[int, int]] = {}  # thread -> process, until when
         self.visible = _first_namespace()
 
     def of(self, thread: int, nanoseconds: int) -> int:
@@ -61,15 +61,15 @@ class Processes:
         Unknown is what ended before it was asked for and was never switched to while the session
         ran: a program of one thread, whose number is the process's.
         """
-        known = self._known.get(thread)
-        if known is not None and nanoseconds < known[1]:
-            return known[0]
+        cached = self._cached.get(thread)
+        if cached is not None and nanoseconds < cached[1]:
+            return cached[0]
         process = _from_proc(thread) if self.visible else None
         if process is None:
             self._read_saved(nanoseconds)
-            known = self._known.get(thread)
-            process = thread if known is None else known[0]
-        self._known[thread] = (process, nanoseconds + _FRESH)
+            cached = self._cached.get(thread)
+            process = thread if cached is None else cached[0]
+        self._cached[thread] = (process, nanoseconds + _FRESH)
         return process
 
     def _read_saved(self, nanoseconds: int) -> None:
@@ -79,7 +79,7 @@ class Processes:
         for line in self._tracefs.read("saved_tgids").splitlines():
             thread, process = map(int, line.split())
             if not self.visible or not os.path.exists(f"/proc/{thread}"):
-                self._known[thread] = (process, nanoseconds + _FRESH)
+                self._cached[thread] = (process, nanoseconds + _FRESH)
 
 
 def _from_proc(thread: int) -> int | None:
@@ -153,17 +153,17 @@ def refused_definition(tracefs: Tracefs, line: str, error: OSError) -> TracerErr
     """
     quoted = " ".join(line.split())
     exists = error.errno == errno.EEXIST
-    said, primary = _logged(tracefs, quoted)
+    logged, primary = _logged(tracefs, quoted)
     name = quoted.split(" ")[0].partition(":")[2]
     message = f"the kernel refused the definition of `{name}`"
     if exists:
         message = f"an event `{name}` exists already"
     notes: tuple[str, ...] = (
-        (f"the kernel said: {said}",) if said else (f"its error is: {_strerror(error)}",)
+        (f"the kernel said: {logged}",) if logged else (f"its error is: {_strerror(error)}",)
     )
     notes += unprobeable(tracefs, quoted)
-    if said in _MEANING:
-        notes += (_MEANING[said],)
+    if logged in _MEANING:
+        notes += (_MEANING[logged],)
     help = None
     if exists:
         help = "see `fetchc list`, or give another name with --event"
@@ -191,11 +191,11 @@ def _logged(tracefs: Tracefs, command: str) -> tuple[str, Label | None]:
     entries = [each for each in _ENTRY.finditer(log) if each["command"].rstrip() == command]
     if not entries:
         return "", None
-    said, caret = entries[-1]["said"], len(entries[-1]["caret"]) - 1 - _INDENT
+    message, caret = entries[-1]["said"], len(entries[-1]["caret"]) - 1 - _INDENT
     start = min(max(caret, 0), len(command) - 1)
     end = command.find(" ", start)
     span = Span(start, len(command) if end < 0 else max(end, start + 1))
-    return said, Label(span, "refused here")
+    return message, Label(span, "refused here")
 
 
 def _strerror(error: OSError) -> str:
@@ -210,10 +210,10 @@ _PAUSE = 0.05
 
 
 class Instance:
-    """The instance ``name``: made by :meth:`create`, taken away by :func:`remove_instance`.
+    """The instance ``name``: :meth:`create` creates it, :func:`remove_instance` removes it.
 
     The clock is ``mono``: one for all processors, and the one that programs read with
-    ``clock_gettime(CLOCK_MONOTONIC)``, so that times can be held against those of other logs.
+    ``clock_gettime(CLOCK_MONOTONIC)``, so that times can be compared with those of other logs.
     (``local``, the kernel's default, is of each processor's own.) A full buffer drops the newest
     records: the traced program never waits.
     """

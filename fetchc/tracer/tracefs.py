@@ -178,7 +178,7 @@ def _closed(root: str, error: OSError) -> TracerError:
 
 
 # ------------------------------------------------------------------------------
-# The names of sessions: they say which process made one, so that leftovers are known.
+# The names of sessions: they say which process created one, so that leftovers are recognized.
 #
 # ``fetchc_PID_START_N``: the process, when it started (ticks since boot, which a reused number
 # does not share; proc_pid_stat(5), field 22), and the number of the session in it.
@@ -206,7 +206,7 @@ def started(pid: int) -> int | None:
 
 
 def alive(name: str) -> bool | None:
-    """Whether the process that made the session ``name`` still runs; None: not such a name."""
+    """Whether the process that created the session ``name`` still runs; None: not such a name."""
     matched = _NAME.match(name)
     if matched is None:
         return None

@@ -264,7 +264,7 @@ class StructShape(Record):
 
 
 class NotationShape(Record):
-    """A structure that is shown as one string, made of its members' numbers.
+    """A structure that is shown as one string, built from its members' numbers.
 
     See :mod:`fetchc.tracer.display_values`.
     """
@@ -275,7 +275,7 @@ class NotationShape(Record):
 
 
 class FormattedShape(Record):
-    """A value as Go prints it, made of its parts.
+    """A value as Go prints it, composed of its parts.
 
     ``beside`` are values from elsewhere that the form needs. See
     :mod:`fetchc.tracer.display_values`.

@@ -44,7 +44,7 @@ def build(folder: Path, pad: int) -> tuple[str, dict[str, int]]:
 def first_bits(paths: list[str]) -> list[dict[str, int]]:
     """The first bit of each field in each program, as fetchc says."""
     table = compare([f"outer.{field}" for field in FIELDS], paths)
-    assert table.said == ()
+    assert table.diagnostics == ()
     answers: list[dict[str, int]] = [{} for _ in paths]
     for row in table.rows:
         assert ("offset" in row.differs) == (len({o.offset for o in row.found if o}) > 1)

@@ -52,7 +52,7 @@ def test_a_batch(paths: list[str]) -> None:
 def test_a_table_of_offsets(paths: list[str]) -> None:
     before = handles()
     table = compare(["record.i"], paths)
-    assert not table.said
+    assert not table.diagnostics
     assert [row.differs for row in table.rows] == [()]
     assert handles() - before < 3
 
