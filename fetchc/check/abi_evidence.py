@@ -350,7 +350,7 @@ def require_unchanged_signature(function: Function, span: Span) -> None:
 
 
 def refuse_other_convention(name: str, span: Span) -> CompileError:
-    """The refusal of what only the convention would tell of, which is another one."""
+    """The refusal of a place that only the convention would give: the function has another one."""
     return reject(
         "FC0401",
         f"`{name}` has a calling convention of its own",

@@ -173,7 +173,7 @@ def method(
 
 
 def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> AssumedCount | None:
-    """What a reader has to see to: that ``holder.size()`` is ``least`` or more.
+    """What a reader has to check: that ``holder.size()`` is ``least`` or more.
 
     None of what is no library class, has no such method, or the same number of elements always.
     """

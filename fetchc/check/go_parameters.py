@@ -486,8 +486,8 @@ def _is_shown_by_registers(
     position: int,
 ) -> bool:
     # Wholly where the convention puts it, by the debug information: it, or one behind it with
-    # nothing but single registers for whole numbers between, for one that is missing would have
-    # shifted all. A float says nothing of those: they have registers of their own.
+    # only single registers for whole numbers between: a missing one would have shifted
+    # all. A float says nothing of those: they have registers of their own.
     # Assignments (`b = int(a)`) leave several in the register of one.
     convention = convention_for(site.program, function)
     whole_numbers = convention.integer_registers

@@ -1,8 +1,8 @@
 """Slices of slices: ``s[1:3][0:4]``, ``cap(s[:2])``, ``s[2:][1]``.
 
-A slice expression of Go has its own length, and room up to the end of what it is cut of. With
-constant bounds it is what one cut of the innermost operand is, so that is what is fetched; that
-each cut is one that the program could make is for the reader to see to. Source: Go
+A slice expression of Go has its own length, and a capacity up to the end of its operand's. With
+constant bounds it equals one slice of the innermost operand, so that is what is fetched; the
+reader checks that the program could evaluate each of them. Source: Go
 specification, "Slice expressions", "Length and capacity".
 """
 

@@ -348,7 +348,7 @@ def refuse_runes(checker: Checker, wanted: tree.SliceOf, base: Typed, span: Span
 
 
 def _identical(checker: Checker, one: TypeId, other: TypeId) -> bool:
-    # Types that have no name of their own are made of the same parts, wherever they are described.
+    # Types without a name of their own have the same parts, wherever they are described.
     if checker.bare(one) == checker.bare(other):
         return True
     name = checker.spell(one)

@@ -185,7 +185,7 @@ def _variables(site: Site, name: str, line: int | None) -> list[Variable]:
 def _loosely(
     checker: Checker, name: str, line: int | None, candidates: tuple[str, ...], span: Span
 ) -> Variable | None:
-    # Without namespaces that no using-directive in scope leaves out.
+    # The name may leave out namespaces, even where no using-directive allows it.
     site = checker.site
     for candidate in candidates if "::" in name and not name.startswith(("::", "'")) else ():
         same_name = site.program.global_variables(candidate, site.scope, loosely=True)

@@ -149,7 +149,7 @@ def _answered(options: Options, output: Output) -> int:
 
 def _apart(run: Callable[[Options, Output], int], options: Options, output: Output) -> int:
     # What another user's process gives to read is read without the rights of root. `trace` and
-    # `add` see to it themselves, for all files, and `perfmap merge`, which writes.
+    # `add` do that themselves, for all files, and `perfmap merge`, which writes.
     named = [options.binary, *options.binaries]
     if options.command == "perfmap":
         named += [f"/proc/{pid}/exe" for pid in options.pids]

@@ -126,8 +126,8 @@ def _input(path: str) -> AbstractContextManager[BinaryIO]:
 
 
 def _lines(file: BinaryIO, path: str) -> Iterator[tuple[int, bytes | None]]:
-    # Numbers and lines, those without a word left out; None for one that is too long, of which
-    # no more than that is ever in memory.
+    # Numbers and lines, those without a word left out; None for one that is too long: only its
+    # beginning is ever in memory.
     number = 0
     while line := _read(file, path):
         number += 1

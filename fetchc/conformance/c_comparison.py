@@ -137,7 +137,7 @@ class Refusals:
         self._tag = probe.tag
         self._sizes = output.sizes
         self._vectors = output.stops[probe.tag, stage].vectors
-        # Optimised code holds a variable where it likes, and not always.
+        # Optimized code has a variable anywhere, and not always.
         self._optimized = stage == "inner" and "-O0" not in build.options
         passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
         types = [resolved(it) for it in passed if it is not None]

@@ -368,7 +368,7 @@ class ReadType:
                 what = f"the kernel has no arrays of `{name}`"
                 self._reject("FC0507", what, span, "one at a time")
                 return None
-            element = Scalar("x", _WORD_BITS)  # what it is but for how it is printed
+            element = Scalar("x", _WORD_BITS)  # what it is, except for how it is printed
             self.places.append((element, span))
         if count is None:
             self._substitute = element

@@ -36,8 +36,7 @@ class Language(Record):
     debug information is wrong about it at times.
     ``functions_meant`` names the functions of a program that a part of a name can mean; None
     where names are written whole.
-    ``shared_with`` names what else has its calls in the function that such a part of a name stands
-    for.
+    ``shared_with`` names what else has its calls in the function that such a part of a name means.
     ``pointer_indexes_array``: ``p[1]`` of a pointer to an array is an element of that array.
     ``closures``: a function value is the address of an object that begins with the code's address.
     ``type_first``: declarations name the type first.

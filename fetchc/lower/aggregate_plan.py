@@ -165,7 +165,7 @@ def is_entry_count(checker: Checker, node: Typed) -> bool:
 class Elements(Record):
     """What the elements of an array are, of ``size`` bytes each (None: unknown).
 
-    ``scalar`` describes numbers; ``row`` does so, too, but for those that are shown as what they
+    ``scalar`` describes numbers; ``row`` does so, too, except for those that are shown as what they
     point to (maps, channels, function values).
     """
 

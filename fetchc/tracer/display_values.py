@@ -154,8 +154,8 @@ class CutList(list["Value"]):
 #
 # Each form is built from the numbers of its members, which have other names in other versions.
 # Sources: dotnet/runtime, src/libraries/System.Private.CoreLib/src/System (Decimal.cs,
-# DateTime.cs, DateTimeOffset.cs, TimeSpan.cs, DateOnly.cs, TimeOnly.cs, Guid.cs), of which
-# ECMA-335 says nothing; Rust, library/core/src/time.rs (Duration, its Debug) and
+# DateTime.cs, DateTimeOffset.cs, TimeSpan.cs, DateOnly.cs, TimeOnly.cs, Guid.cs);
+# ECMA-335 says nothing of these. Rust, library/core/src/time.rs (Duration, its Debug) and
 # library/std/src/time.rs (SystemTime).
 
 _SECOND = 10**7  # ticks, of 100 ns

@@ -134,9 +134,9 @@ class Fields:
 
     @contextmanager
     def assuming(self) -> Iterator[None]:
-        """For values of which one of several is there, as nobody asked: nothing is probing_faults.
+        """For alternatives of which the object has one: no fault probe is added for them.
 
-        Of the others the bytes are something else, and texts of them may take the event's room.
+        The bytes of the others are something else, and their texts may take the event's room.
         """
         self._assumed += 1
         try:

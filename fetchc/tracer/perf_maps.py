@@ -308,7 +308,7 @@ def symbol_file(architecture: str, symbols: Iterable[tuple[int, int, str]]) -> b
 FOLDER = "/tmp"  # where runtimes write maps, and perf looks for them
 DEBUG_FILES = "/usr/lib/debug"
 PRECOMPILED = "[ReadyToRun]"
-LARGEST = 1 << 28  # bytes of a map: two million lines; the process writes it as it likes
+LARGEST = 1 << 28  # bytes of a map: two million lines; the process writes anything there
 SETTING = (
     "start it with `DOTNET_PerfMapEnabled=1`, before .NET 6 `COMPlus_PerfMapEnabled=1`, for names "
     "of what it compiles"

@@ -299,8 +299,8 @@ class Stacks:
     def name(self, thread: int, address: int) -> str | None:
         """The function at an address of a thread's program; with the distance, where inside.
 
-        For values, which are made before their event: the maps may have changed, so
-        those of a process that lives are read anew after a while.
+        For values, which are decoded before their event: the maps may have changed, so
+        those of a process that lives are read again after a while.
         """
         if is_kernel(address):
             frame = self._of_kernel(address)
