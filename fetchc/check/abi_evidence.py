@@ -330,7 +330,7 @@ def require_returned(
     if not (function.changed or copied or unseen):
         return
     uses = site.program.evidence.uses(function)
-    if uses.stored or not (uses.optimised or function.changed or copied):
+    if uses.stored or not (uses.optimized or function.changed or copied):
         return
     names = site.architecture.registers
     wanted = {names[each] for each in _registers(place, registers) if each in names}

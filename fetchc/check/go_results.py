@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["place_at_return", "result_by_number"]
 
 _LISTS_UNNAMED = (1, 22)
-# Of results that it optimises, Go 1.17 lists those in memory alone: golang/go, issue 46845.
+# Of results that it optimizes, Go 1.17 lists those in memory alone: golang/go, issue 46845.
 _LISTS_NO_REGISTERS = (1, 17)
 
 
@@ -217,7 +217,7 @@ def _slot(site: Site, function: Function, variable: Variable) -> Place | None:
 
 
 def _parameter_at_return(site: Site, function: Function, variable: Variable) -> Place:
-    # Optimised code keeps a parameter as long as it is used. Code built with -N gives it a slot
+    # Optimized code keeps a parameter as long as it is used. Code built with -N gives it a slot
     # in the caller's frame, from the prologue to the end.
     if function.compiler.optimized is not False:
         return Absent("no location", "a parameter need not be live until the function returns")

@@ -55,7 +55,7 @@ def has_slot_for_result(site: Site, function: Function, variable: Variable) -> b
     """Whether a named result is a variable like others between the entry and the return."""
     if not site.language.convention_first or variable.name.startswith("~"):
         return False
-    # Optimised code describes most not at all, and some of Go 1.16 in slots that it does not use.
+    # Optimized code describes most not at all, and some of Go 1.16 in slots that it does not use.
     return function.compiler.optimized is False
 
 
@@ -150,7 +150,7 @@ def _is_slot(place: Place) -> bool:
 # ------------------------------------------------------------------------------
 # Which parts of a Go variable the pieces of its location are.
 #
-# The optimising compiler takes strings, slices, interfaces and small structures apart and follows
+# The optimizing compiler takes strings, slices, interfaces and small structures apart and follows
 # each part alone. A location has a piece for each part that the compiler still has, in order, and
 # no word for the others (one that is a constant, say), nor for padding; up to Go 1.21 it can have
 # a part twice. A variable with one part left has a bare location: it does not say which part, and
@@ -168,7 +168,7 @@ _UNKNOWN = Absent(
 def arrange_pieces(site: Site, function: Function, variable: Variable, place: Place) -> Place:
     """``place`` with each piece at its offset in the variable; Absent where nobody knows it."""
     if isinstance(place, Absent) or function.compiler.optimized is False:
-        return place  # of what is not optimised each place is of the whole
+        return place  # of what is not optimized each place is of the whole
     convention = convention_for(site.program, function)
     try:
         shape = Shapes(site.program, convention).shape(variable.type, 0)

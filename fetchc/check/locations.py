@@ -1,6 +1,6 @@
 """What the debug information says of a parameter at the entry, and whether to believe it.
 
-At entry the convention decides and the debug information is evidence: unoptimised
+At entry the convention decides and the debug information is evidence: unoptimized
 C puts parameters into slots that are not stored yet, clang measures stack parameters
 from a stack pointer that has not moved yet, Go's compiler describes some parameters
 wrongly in every version. ``variable_places`` weighs the two.

@@ -33,7 +33,7 @@ _NUMBERS = (IntType, CharType, EnumType, BoolType)
 def visible(site: Site, function: Function) -> tuple[Variable, ...]:
     """The names of ``function`` at the site, those first that hide later ones.
 
-    At the entry these are its parameters and results: optimisers move instructions of inner
+    At the entry these are its parameters and results: optimizers move instructions of inner
     blocks and inlined calls there (Go's first instruction is often one), and the program has
     entered none of them yet: what a using-declaration names there is left out. So they are where a
     Go function returns: of the variables in the block around the return, nothing is left. Where a

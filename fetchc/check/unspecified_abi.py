@@ -156,7 +156,7 @@ def argument_registers(site: Site, function: Function) -> set[DwarfRegister]:
 #
 # What rustc does with values that are one number, and with pairs of pointer and length, is known
 # for its versions (targets/runtime/rust/results.toml). Other short values are taken apart by
-# rules that the debug information does not tell of, and of long ones an optimised build keeps no
+# rules that the debug information does not tell of, and of long ones an optimized build keeps no
 # address.
 
 _DEEPEST = 16  # structures in each other; only a hostile type has more

@@ -87,7 +87,7 @@ class _Asked:
         # Up to Go 1.21 the debug information leaves parameters out: what follows them on the stack
         # is not certain, and results are behind them.
         self._certain = build.version > (1, 21)
-        # Of what it optimises, Go 1.17 lists no results in registers: golang/go, issue 46845.
+        # Of what it optimizes, Go 1.17 lists no results in registers: golang/go, issue 46845.
         self._results = build.version != (1, 17) or "-N" in " ".join(build.options)
         self._tally = tally
         self._changed = changed

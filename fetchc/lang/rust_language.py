@@ -64,12 +64,12 @@ def _receiver(program: Program, function: Function) -> str:
 
 
 def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
-    """That rustc, optimising, makes one of functions with the same code and forgets the others.
+    """That rustc, optimizing, makes one of functions with the same code and forgets the others.
 
     No symbol and no debug information is left of them. Source: LLVM, lib/Transforms/IPO/
     MergeFunctions.cpp; rustc's -Z merge-functions, on by default from opt-level 2 and s on.
     """
-    if function.die is None or not _is_optimised(program, function):
+    if function.die is None or not _is_optimized(program, function):
         return ()
     return (
         Diagnostic(
@@ -81,7 +81,7 @@ def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
     )
 
 
-def _is_optimised(program: Program, function: Function) -> bool:
+def _is_optimized(program: Program, function: Function) -> bool:
     # Otherwise all parameters are in slots of the frame.
     return any(
         not isinstance(extent.place, InMemory | FrameRelative)

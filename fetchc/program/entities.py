@@ -218,12 +218,12 @@ class Uses(Record):
     """How the file that has a function uses it.
 
     ``calls`` are the addresses behind its direct calls that are described, which they are where
-    the code is ``optimised``. ``stored``: its address may be taken other than by a call.
+    the code is ``optimized``. ``stored``: its address may be taken other than by a call.
     """
 
     calls: tuple[Address, ...]
     stored: bool
-    optimised: bool
+    optimized: bool
 
 
 class Extent(Record):

@@ -31,7 +31,7 @@ CALL, CALL_VIRTUAL, LOAD, LOAD_ADDRESS, LENGTH = 0x28, 0x6F, 0x7B, 0x7C, 0x8E
 WITH_TOKEN = (CALL, CALL_VIRTUAL, LOAD, LOAD_ADDRESS)
 AS_INT = 0x69  # conv.i4, behind the length of an array
 VOLATILE = b"\xfe\x13"
-# Branches to the next instruction, of compilers that do not optimise.
+# Branches to the next instruction, of compilers that do not optimize.
 NEXT = (b"\x2b\0", b"\x38\0\0\0\0")
 
 

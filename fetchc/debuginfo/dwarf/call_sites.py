@@ -456,7 +456,7 @@ class _Distances:
 #
 # A compiler may change how a function is called where it sees all of the calls: one whose address
 # is stored keeps what its type tells, and so does one whose calls are not described, which they
-# are wherever gcc or clang optimise (clang from DWARF 4 on).
+# are wherever gcc or clang optimize (clang from DWARF 4 on).
 
 _ET_EXEC = 2
 
@@ -466,15 +466,15 @@ _MOST_USES = 64  # that are looked at
 def uses(elf: Elf, info: DebugInfo, function: Function, code: CodeUses | None) -> Uses:
     """How ``function`` is used; no uses where the machine's call instructions are unknown."""
     die = None if function.die is None else info.die(function.die)
-    optimised = die is not None and (die.unit.version < 4 or describes_tail_calls(info, die))
+    optimized = die is not None and (die.unit.version < 4 or describes_tail_calls(info, die))
     if code is None:
-        return Uses((), False, optimised)
+        return Uses((), False, optimized)
     calls: list[Address] = []
     for address in described_calls(elf, info, function, code):
         calls.append(address)
         if len(calls) == _MOST_USES:
             break
-    return Uses(tuple(calls), _is_stored(elf, function, code), optimised)
+    return Uses(tuple(calls), _is_stored(elf, function, code), optimized)
 
 
 def _is_stored(elf: Elf, function: Function, code: CodeUses) -> bool:

@@ -1,7 +1,7 @@
 """Global variables, and static ones of files, functions and classes, by name.
 
 The declaration of a name is often apart from its place: a class declares its static members, a
-declaration within a namespace is completed outside of it, and link-time optimisation gives the
+declaration within a namespace is completed outside of it, and link-time optimization gives the
 place in another unit. Reference: DWARF 5, section 4.1.
 """
 

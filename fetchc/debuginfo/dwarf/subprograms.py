@@ -47,7 +47,7 @@ __all__ = [
 # Symbols of functions by name: with clones, versions, and what linkers do to names of Go.
 
 CODE_SYMBOLS = frozenset({0, 2, 10})  # STT_NOTYPE (assembly), STT_FUNC, STT_GNU_IFUNC
-# What optimisers append to a name when they copy or split a function: gcc's
+# What optimizers append to a name when they copy or split a function: gcc's
 # clone_function_name calls and LLVM's ThinLTO promotion.
 CLONES = frozenset(b"isra constprop part cold lto_priv localalias clone llvm specialized".split())
 ABI0 = ".abi0"  # the Go linker's mark of the stack-convention twin, in symbols only
@@ -308,7 +308,7 @@ def inlined_function(info: DebugInfo, function: Function, call: Die) -> Function
 
 
 def _is_localized(symbol: Symbol) -> bool:
-    # What the source exports, and the whole program (link-time optimisation) does not: it is
+    # What the source exports, and the whole program (link-time optimization) does not: it is
     # changed like what is local to its file. What is hidden is local too, and keeps its visibility
     # where lld links; GNU ld does not tell the two apart.
     return symbol.binding == LOCAL and not symbol.other & VISIBILITY
@@ -355,7 +355,7 @@ def merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
 def _merged_by_lto(
     info: DebugInfo, own: list[Die], declared: list[Die], by_origin: dict[int, Die]
 ) -> dict[int, Die]:
-    # GCC's link-time optimisation merges an inline function that several units have from one
+    # GCC's link-time optimization merges an inline function that several units have from one
     # header, and lets the variables of a call refer to another unit's than the call itself.
     # They are the same by their name and line.
     named = {entry.offset for entry in declared}

@@ -94,7 +94,7 @@ def placed(info: DebugInfo, die: Die) -> Die | None:
     definition = definition or die
     if _has_place(definition):
         return definition
-    # Neither here nor there: optimised away.
+    # Neither here nor there: optimized away.
     return _instance_elsewhere(info, definition) or definition
 
 
@@ -117,7 +117,7 @@ def _defined_by(info: DebugInfo, die: Die) -> Die | None:
 
 
 def _instance_elsewhere(info: DebugInfo, die: Die) -> Die | None:
-    # GCC's link-time optimisation: the location is in a unit of the linked program, the
+    # GCC's link-time optimization: the location is in a unit of the linked program, the
     # rest in the unit of the source. Source: gcc/dwarf2out.cc, dwarf2out_register_external_die.
     for unit in info.units():
         if not any(_refers_abroad(declaration) for _, declaration in unit.table.all()):
