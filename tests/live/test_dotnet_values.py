@@ -93,7 +93,7 @@ def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[st
         ("all.Grid[1]", ["FC0304", "`int[,]` takes 2 indices, not 1"]),
         ("all.Jagged[1,2]", ["FC0304", "`int[][]` takes 1 index, not 2", "write `a[1][2]`"]),
         ("all.Grid[0,-2]", ["FC0303", "the index -2 is before the first element"]),
-        ("all.Map.Count", ["FC0312", "the value is `_count` minus `_freeCount`"]),
+        ("all.Map.Count", ["FC0312", "it is `_count` minus `_freeCount`"]),
         ("(Circle[])all.Arrays", ["FC0302", "`Array`"]),
         ("Outer.Inner.Shared", ["FC0401", "it is a static field, which the runtime puts where"]),
         ("Outer.Inner.Missing", ["FC0201", "no variable `Outer`"]),

@@ -182,7 +182,7 @@ def test_what_is_refused_is_not_installed(run: Run) -> None:
 def test_expressions_of_several_points_are_several_events(run: Run) -> None:
     done = added(run, "r->i @ visit", "head->value @ chain")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "of several points" in done.stderr
+    assert "name several probe points" in done.stderr
     assert ours() == []
     assert added(run, "r->i @ visit", "r->head->value @ visit").stdout == f"{GROUP}/visit\n"
 
