@@ -351,7 +351,7 @@ class _Garbled(Exception):
 class _Channel:
     """Two pipes with messages: their size, then what :class:`_Plain` takes.
 
-    ``held`` are the objects that this process has sent references to; ``remote`` makes a
+    ``referred`` are the objects that this process has sent references to; ``remote`` makes a
     proxy of an object of the other one, by its number.
     """
 

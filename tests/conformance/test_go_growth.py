@@ -191,7 +191,9 @@ def test_all_registers_are_kept_or_none(name: str, version: str, tmp_path: Path)
 
 def test_a_wrong_answer_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = opened("x86_64", "1.27", tmp_path)
-    monkeypatch.setattr("tests.conformance.test_go_growth.loses_registers_in_growth", lambda *_: False)
+    monkeypatch.setattr(
+        "tests.conformance.test_go_growth.loses_registers_in_growth", lambda *_: False
+    )
     assert "main.none loses" in "\n".join(compared(program)[2])
 
 
