@@ -18,7 +18,11 @@ from tests.support.verdicts import Verdict
 # Where we refuse what the kernel accepts: the reason, our code and how our message begins.
 STRICTER = [
     ("text behind the bracket that closes is dropped", "FC0101", "the kernel ignores `"),
-    ("what begins with $retval is that, a bracket too many as well", "FC0101", "`)` closes"),
+    (
+        "what begins with $retval is that, a bracket too many as well",
+        "FC0101",
+        "`)` has no opening bracket",
+    ),
     ("the line is cut at #", "FC0101", "the kernel ignores the line"),
     ("digits behind the letter take the event its name", "FC0101", "a uprobe takes no number"),
     ("an offset is kept in 32 bits, a stack index likewise", "FC0511", ""),
