@@ -6,12 +6,10 @@
 from __future__ import annotations
 
 import ast
-from collections import Counter
-from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).parents[2]
+from tests.support.product_sources import matching_lines, modules
 
 # How often a module still reads which language it is. Numbers only go down.
 STILL_READ = {
@@ -32,37 +30,31 @@ def _is_language(node: ast.expr) -> bool:
             return False
 
 
-def _reads(source: str) -> list[int]:
-    """The lines that compare a language, match or look it up, or name one by its key."""
-    lines = []
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Compare(left=left, comparators=others):
-                found = any(_is_language(one) for one in (left, *others))
-            case ast.Match(subject=subject):
-                found = _is_language(subject)
-            case ast.Subscript(slice=key):
-                found = _is_language(key)
-            case ast.Call(func=ast.Attribute(attr="get" | "startswith"), args=arguments):
-                assert isinstance(node.func, ast.Attribute)
-                found = any(_is_language(one) for one in (node.func.value, *arguments))
-            case ast.Call(func=ast.Name(id="language"), args=[key]):
-                found = any(isinstance(one, ast.Constant) for one in ast.walk(key))
-            case _:
-                found = False
-        if found:
-            assert isinstance(node, ast.expr | ast.stmt)
-            lines.append(node.lineno)
-    return lines
+def _reads_language(node: ast.AST) -> bool:
+    """Whether it compares a language, matches or looks it up, or names one by its key."""
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return any(_is_language(one) for one in (left, *others))
+        case ast.Match(subject=subject):
+            return _is_language(subject)
+        case ast.Subscript(slice=key):
+            return _is_language(key)
+        case ast.Call(func=ast.Attribute(attr="get" | "startswith", value=value), args=arguments):
+            return any(_is_language(one) for one in (value, *arguments))
+        case ast.Call(func=ast.Name(id="language"), args=[key]):
+            return any(isinstance(one, ast.Constant) for one in ast.walk(key))
+        case _:
+            return False
 
 
 def test_no_module_outside_lang_reads_which_language_it_is() -> None:
-    found = Counter[str]()
-    for path in sorted((CHECKOUT / "fetchc").rglob("*.py")):
-        inside = path.relative_to(CHECKOUT / "fetchc")
-        if inside.parts[0] not in ("lang", "debuginfo"):
-            found[str(inside)] = len(_reads(path.read_text()))
-    assert {module: count for module, count in found.items() if count} == STILL_READ
+    found = {
+        str(path): len(lines)
+        for path, source in modules()
+        if path.parts[0] not in ("lang", "debuginfo")
+        and (lines := matching_lines(source, _reads_language))
+    }
+    assert found == STILL_READ
 
 
 @pytest.mark.parametrize(
@@ -82,7 +74,7 @@ def test_no_module_outside_lang_reads_which_language_it_is() -> None:
     ],
 )
 def test_a_planted_read_is_noticed(planted: str) -> None:
-    assert _reads(f"x = 1\n{planted}") == [2]
+    assert matching_lines(f"x = 1\n{planted}", _reads_language) == [2]
 
 
 @pytest.mark.parametrize(
@@ -95,4 +87,4 @@ def test_a_planted_read_is_noticed(planted: str) -> None:
     ],
 )
 def test_what_is_no_read_is_none(allowed: str) -> None:
-    assert _reads(allowed) == []
+    assert matching_lines(allowed, _reads_language) == []

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
 
-CHECKOUT = Path(__file__).parents[2]
+from tests.support.product_sources import matching_lines, modules
 
 # Where codes are data: a hint for people by what a definition lacks, and what `conformance`
 # expects of a compiler's output.
@@ -39,32 +38,25 @@ def _is_code(node: ast.AST) -> bool:
             return False
 
 
-def _compared(source: str) -> list[int]:
-    """The lines that compare a code, match it, or look at how it begins."""
-    lines = []
-    for node in ast.walk(ast.parse(source)):
-        match node:
-            case ast.Compare(left=left, comparators=others):
-                found = any(map(_is_code, (left, *others))) and _names_code(node)
-            case ast.Match(subject=subject, cases=cases):
-                found = _is_code(subject) and any(_names_code(one.pattern) for one in cases)
-            case ast.Call(func=ast.Attribute(attr="startswith", value=value), args=arguments):
-                found = _is_code(value) and any(map(_names_code, arguments))
-            case _:
-                found = False
-        if found:
-            assert isinstance(node, ast.expr | ast.stmt)
-            lines.append(node.lineno)
-    return lines
+def _compares_code(node: ast.AST) -> bool:
+    """Whether it compares a code, matches it, or looks at how it begins."""
+    match node:
+        case ast.Compare(left=left, comparators=others):
+            return any(map(_is_code, (left, *others))) and _names_code(node)
+        case ast.Match(subject=subject, cases=cases):
+            return _is_code(subject) and any(_names_code(one.pattern) for one in cases)
+        case ast.Call(func=ast.Attribute(attr="startswith", value=value), args=arguments):
+            return _is_code(value) and any(map(_names_code, arguments))
+        case _:
+            return False
 
 
 def test_no_code_is_compared() -> None:
-    found = {}
-    for path in sorted((CHECKOUT / "fetchc").rglob("*.py")):
-        inside = path.relative_to(CHECKOUT / "fetchc")
-        lines = _compared(path.read_text()) if inside.parts[0] != "diag" else []
-        if lines:
-            found[str(inside)] = len(lines)
+    found = {
+        str(path): len(lines)
+        for path, source in modules()
+        if path.parts[0] != "diag" and (lines := matching_lines(source, _compares_code))
+    }
     assert found == DATA
 
 
@@ -79,7 +71,7 @@ def test_no_code_is_compared() -> None:
     ],
 )
 def test_a_planted_comparison_is_noticed(planted: str) -> None:
-    assert _compared(f"x = 1\n{planted}") == [2]
+    assert matching_lines(f"x = 1\n{planted}", _compares_code) == [2]
 
 
 @pytest.mark.parametrize(
@@ -91,4 +83,4 @@ def test_a_planted_comparison_is_noticed(planted: str) -> None:
     ],
 )
 def test_what_is_no_comparison_is_none(allowed: str) -> None:
-    assert _compared(allowed) == []
+    assert matching_lines(allowed, _compares_code) == []
