@@ -316,7 +316,7 @@ DEEPEST = 64  # steps through names, qualifiers and rows of arrays; only a cycle
 
 
 class BtfTypes:
-    """The types of one kernel or module; grows by what is asked for."""
+    """The types of one kernel or module. A type is read when something asks for it."""
 
     __slots__ = ("_ids", "_interned", "_types", "btf", "word_bytes")
 

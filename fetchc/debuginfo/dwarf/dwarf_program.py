@@ -120,7 +120,7 @@ class DwarfProgram:
         return self._elf.open_section(".debug_info") is not None
 
     def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
-        """Where its debug file was looked for, and how one is had."""
+        """Where fetchc looked for its debug file, and how to get one."""
         if self.has_debug_info:
             return (), "build that part of the program with -g"
         notes, help = self._elf.finder.advice()

@@ -128,7 +128,7 @@ TRANSPARENT = frozenset({DW_TAG_typedef, DW_TAG_template_alias, *QUALIFIERS})
 
 
 class TypeTable:
-    """The types of one program. It grows by what is asked for and by nothing else.
+    """The types of one program. A type is read when something asks for it.
 
     ``reader_of`` gives the reader of an entry that a language describes in a way of its own, None
     for one that is read as C's are.
