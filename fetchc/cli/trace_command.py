@@ -88,7 +88,7 @@ def _run(
             session.stacks()
         stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
         waiting = WAITING if command else None
-        show = Show(targets.chosen, options, by_event, output, waiting, stacks)
+        show = Show(session, targets.chosen, options, by_event, output, waiting, stacks)
         session.symbol = show.symbol
         if command is None:
             status = _traced(session, targets, options, show, output)

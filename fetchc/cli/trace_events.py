@@ -29,14 +29,16 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_targets import Target
     from fetchc.cli.trace_text import TextLines
     from fetchc.cli.trace_totals import HistogramTally, Summary, Sums
-    from fetchc.tracer.events import Event, Value
+    from fetchc.tracer.decode import Decoder
+    from fetchc.tracer.events import Event, Sample, Value
     from fetchc.tracer.filter_conditions import Filter
     from fetchc.tracer.processes import Command
+    from fetchc.tracer.record_reader import ReadLine
     from fetchc.tracer.session import Session
     from fetchc.tracer.stacks import Frame, Stacks
 
     Part = Callable[[Event], "Hit | None"]
-    Sink = Callable[[Iterable[Event]], bool]
+    Sink = Callable[[Iterable[Sample]], bool]
 
 __all__ = ["Ending", "Hit", "Hits", "Show", "has_function", "watch"]
 
@@ -160,13 +162,14 @@ def _is_there(event: Event, label: str) -> bool:
 
 
 class Show:
-    """Takes events in the order of time. ``lines``: whether each hit is printed.
+    """Takes records in the order of time. ``lines``: whether each hit is printed.
 
     ``waiting`` is the name of processes whose hits are not the traced program's yet.
     """
 
     def __init__(
         self,
+        session: Session,
         targets: Sequence[Target],
         options: Options,
         lines: bool,
@@ -174,6 +177,7 @@ class Show:
         waiting: str | None,
         stacks: Stacks,
     ) -> None:
+        self._session = session
         self._hits = Hits(targets)
         self._output = output
         self._waiting = waiting
@@ -201,25 +205,39 @@ class Show:
             from fetchc.cli.trace_totals import Sums
 
             self._tallies.append(Sums(options.sums, options.by))
+        # Hits of which all that is wanted is a line: from the record to the line at once.
+        plainly = self._lines is not None and not (timed or self._with_stack or self._tallies)
+        self._plain = {
+            each.plan.event: each
+            for each in targets
+            if plainly
+            and (each.role, each.filter) == ("hit", None)
+            and not self._pointers[each.plan.event]
+        }
+        self._readers: dict[int, ReadLine] = {}  # by the number of the event in the records
 
-    def take(self, events: Iterable[Event]) -> bool:
-        """Show the events; True when the number wanted was reached."""
+    def take(self, samples: Iterable[Sample]) -> bool:
+        """Show the records; True when the number wanted was reached."""
         lines: list[str] = []
+        readers, decoders = self._readers, self._session.decoders
+        read = self._reader(*decoders) if len(decoders) == 1 else _look_closer
         try:
-            for event in events:
-                if event.comm == self._waiting:
+            for sample in samples:
+                now, cpu, page, at, end, _ = sample
+                if len(decoders) > 1:
+                    number = page[at] | page[at + 1] << 8
+                    read = readers.get(number) or self._reader(number)
+                line = read(now, cpu, page, at, end)
+                if line is None:
+                    hit = self._hit(self._session.event(sample))
+                    if hit is None:
+                        continue
+                    line = self._line(hit)
+                elif not line:
                     continue
                 self.seen = True
-                for label in self._pointers[event.plan.event]:
-                    event.args[label] = self._named(event, event.args[label])
-                hit = self._hits.hit(event)
-                if hit is None:
-                    continue
-                for tally in self._tallies:
-                    tally.add(hit)
-                if self._lines is not None:
-                    frames = self._frames(hit) if self._with_stack else ()
-                    lines.append(self._lines.line(hit, frames))
+                if line:
+                    lines.append(line)
                 if self._left is not None:
                     self._left -= 1
                     if self._left == 0:
@@ -230,6 +248,50 @@ class Show:
                 self._output.document("\n".join(lines))  # printable already
                 self._output.flush()
         return False
+
+    def _reader(self, number: int) -> ReadLine:
+        if number in self._readers:
+            return self._readers[number]
+        decoder = self._session.decoders.get(number)
+        if decoder is None:
+            return _look_closer  # which refuses the record
+        listed = [self._plain.get(plan.event) for plan in decoder.plans]
+        if len(listed) == 1:
+            read = self._reader_of(decoder, listed[0])
+        else:
+            found: dict[int, ReadLine] = {}
+
+            def read(now: int, cpu: int, page: bytes, at: int, end: int) -> str | None:
+                which = decoder.plan_index(page, at, end)
+                one = found.get(which)
+                if one is None:
+                    one = found[which] = self._reader_of(decoder, listed[which])
+                return one(now, cpu, page, at, end)
+
+        self._readers[number] = read
+        return read
+
+    def _reader_of(self, decoder: Decoder, target: Target | None) -> ReadLine:
+        if target is None or self._lines is None:
+            return _look_closer
+        return self._lines.reader(decoder, target.plan, target.labels, self._waiting)
+
+    def _hit(self, event: Event) -> Hit | None:
+        if event.comm == self._waiting:
+            return None
+        self.seen = True
+        for label in self._pointers[event.plan.event]:
+            event.args[label] = self._named(event, event.args[label])
+        hit = self._hits.hit(event)
+        if hit is not None:
+            for tally in self._tallies:
+                tally.add(hit)
+        return hit
+
+    def _line(self, hit: Hit) -> str:
+        if self._lines is None:
+            return ""
+        return self._lines.line(hit, self._frames(hit) if self._with_stack else ())
 
     def learn(self, pid: int) -> None:
         """Look at the memory maps of a process that has just begun: it may end soon."""
@@ -277,6 +339,10 @@ class Show:
                 self._output.say(f"note: {remark}")
         if self._hits.forgotten:
             self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
+
+
+def _look_closer(now: int, cpu: int, page: bytes, at: int, end: int) -> None:
+    return None
 
 
 def has_function(part: object) -> bool:
@@ -373,7 +439,7 @@ def watch(
             turn = min(_TURN, until - time.monotonic())
             if turn <= 0:
                 break
-        for batch in session.batches(turn):
+        for batch in session.samples(turn):
             if sink(batch):
                 enough = True
                 break
@@ -381,7 +447,7 @@ def watch(
             sink(())
     session.stop()
     if not enough:
-        for batch in session.batches():
+        for batch in session.samples():
             if sink(batch):
                 break
     return ended

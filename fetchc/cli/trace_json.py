@@ -6,14 +6,17 @@ import json
 from json.encoder import encode_basestring_ascii as quoted
 
 from fetchc.tracer.display_values import CutList, CutString, CutStructure, Hexadecimal, NoAddress
+from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fetchc.cli.trace_events import Hit
     from fetchc.cli.trace_targets import Target
-    from fetchc.tracer.events import Value
+    from fetchc.tracer.decode import Decoder
+    from fetchc.tracer.events import Plan, Value
+    from fetchc.tracer.record_reader import ReadLine
     from fetchc.tracer.stacks import Frame
 
 __all__ = ["JsonLines"]
@@ -78,6 +81,24 @@ class JsonLines:
         listed = [_frame(frame) for frame in frames]
         return f'{line}, "stack": {_encode(listed)}}}' if listed else line + "}"
 
+    def reader(
+        self, decoder: Decoder, plan: Plan, labels: Sequence[str], waiting: str | None
+    ) -> ReadLine:
+        """A function from a record to its line; empty for a task of the name ``waiting``."""
+        head, text = self._heads[plan.event].replace("%", "%%"), _to_fill_in(labels)
+        pattern = (
+            f'{head}%s, "cpu": %d, "timestamp": %r, "address": %d, '
+            f'"args": {{{text}}}, "faults": []}}'
+        )
+        form = LineForm(("task", "cpu", "seconds", "address"), quoted, _whole, pattern.__mod__, [])
+
+        def task(comm: str, process: int, thread: int) -> str | None:
+            if comm == waiting:
+                return None
+            return f'{process}, "thread": {thread}, "comm": {quoted(comm)}'
+
+        return decoder.line_reader(plan, labels, form, task)
+
     def _faults(self, hit: Hit) -> str:
         faults = hit.event.faults
         if not faults:
@@ -95,6 +116,15 @@ def _to_fill_in(labels: Iterable[str]) -> str:
 
 def _written(value: Value) -> str:
     return quoted(value) if type(value) is str else _encode(value)
+
+
+def _whole(value: Value) -> object | None:
+    # As it stands in a line that says nothing else about it.
+    if type(value) not in _PLAIN:
+        odd = (CutString, CutList, CutStructure, NoAddress)
+        if any(isinstance(one, odd) for _, one in _parts("", value)):
+            return None
+    return _written(value)
 
 
 def _head(target: Target) -> str:

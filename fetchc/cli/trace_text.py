@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import escaped, printed
+from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Mapping, Sequence
+    from typing import Any
 
     from fetchc.cli.trace_events import Hit
     from fetchc.cli.trace_targets import Target
-    from fetchc.tracer.events import Value
+    from fetchc.tracer.decode import Decoder
+    from fetchc.tracer.events import Plan, Value
+    from fetchc.tracer.record_reader import ReadLine
     from fetchc.tracer.stacks import Frame
 
 __all__ = ["TextLines"]
@@ -34,78 +38,110 @@ class TextLines:
         listed = list(targets)
         names = {each.plan.event: _name(each) for each in listed}
         width = min(_FUNCTION, max((len(name) for name in names.values()), default=0))
-        self._names = {event: f"{name:<{width}}" for event, name in names.items()}
-        self._cells = {each.plan.event: _Cells(each.labels) for each in listed}
+        self._columns = {
+            each.plan.event: _Columns(f"{names[each.plan.event]:<{width}}", each.labels, timed)
+            for each in listed
+        }
         self._timed = timed
-        self._start: float | None = None
-        self._processes: dict[tuple[str, int, int], str] = {}
+        self._origin: list[float] = []
+        self._tasks: dict[tuple[str, int, int], str] = {}
 
     def line(self, hit: Hit, frames: Iterable[Frame] = ()) -> str:
         """The hit, and its stack in lines below it."""
         event = hit.event
-        name = event.plan.event
-        if self._start is None:
-            self._start = event.timestamp
-        process = self._processes.get((event.comm, event.pid, event.thread))
-        if process is None:
-            process = self._process(event.comm, event.pid, event.thread)
-        cells = self._cells[name].cells(event.args, event.faults)
-        took = self._took(hit.latency) if self._timed else ""
-        time = event.timestamp - self._start
-        line = f"{time:>12.6f}  {process}  {took}{self._names[name]}  {cells}".rstrip()
+        if not self._origin:
+            self._origin.append(event.timestamp)
+        columns = self._columns[event.plan.event]
+        task = self._task(event.comm, event.pid, event.thread)
+        shown: tuple[Any, ...] = (event.timestamp - self._origin[0], task)
+        if self._timed:
+            shown += (_took(hit.latency),)
+        line = columns.line(shown + columns.cells(event.args, event.faults))
         for frame in frames:
             line += f"\n{'':>14}{printable(str(frame))}"
         return line
 
-    def _process(self, comm: str, pid: int, thread: int) -> str:
+    def reader(
+        self, decoder: Decoder, plan: Plan, labels: Sequence[str], waiting: str | None
+    ) -> ReadLine:
+        """A function from a record to its line; empty for a task of the name ``waiting``."""
+        write = self._columns[plan.event].line
+        form = LineForm(("elapsed", "task"), _quoted, _shown, write, self._origin)
+
+        def task(comm: str, process: int, thread: int) -> str | None:
+            return None if comm == waiting else self._task(comm, process, thread)
+
+        return decoder.line_reader(plan, labels, form, task)
+
+    def _task(self, comm: str, pid: int, thread: int) -> str:
         # The thread number identifies threads other than the first.
-        shown = f"{_comm(comm)}/{pid}" + (f":{thread}" if thread != pid else "")
-        if len(self._processes) >= _COMMS:
-            self._processes.clear()
-        self._processes[comm, pid, thread] = shown = f"{shown:<{_PROCESS}}"
-        return shown
+        task = self._tasks.get((comm, pid, thread))
+        if task is None:
+            shown = f"{_comm(comm)}/{pid}" + (f":{thread}" if thread != pid else "")
+            if len(self._tasks) >= _COMMS:
+                self._tasks.clear()
+            self._tasks[comm, pid, thread] = task = f"{shown:<{_PROCESS}}"
+        return task
 
-    def _took(self, latency: float | None) -> str:
-        return f"{'?':>12} us  " if latency is None else f"{latency:>12.3f} us  "
+
+def _took(latency: float | None) -> str:
+    return f"{'?':>12} us  " if latency is None else f"{latency:>12.3f} us  "
 
 
-class _Cells:
-    """``label=value`` side by side, in columns that grow with what is in them."""
+def _quoted(text: str) -> str:
+    return f'"{escaped(text)}"'
 
-    def __init__(self, labels: Iterable[str]) -> None:
+
+def _shown(value: Value) -> object:
+    return value if type(value) is int else printed(value, ())
+
+
+class _Columns:
+    """Lines of one target: ``label=value`` side by side, in columns that grow with their values."""
+
+    def __init__(self, name: str, labels: Iterable[str], timed: bool) -> None:
         self._labels = list(labels)
         self._heads = [f"{printable(label)}=" for label in self._labels]
         self._widths = [len(head) for head in self._heads]
+        took = "%s" if timed else ""
+        self._before = f"%12.6f  %s  {took}{name.replace('%', '%%')}  "
+        self._unchanging = len(name) + 18 + len(_took(0.0)) * timed
         self._settle()
 
     def _settle(self) -> None:
         # A line whose cells all fit is as long as the pattern says. A longer one is rare.
         shown = zip(self._heads, self._widths, strict=True)
         cells = [f"{head.replace('%', '%%')}%-{width - len(head)}s" for head, width in shown]
-        self._pattern = "  ".join(cells)
-        self._length = sum(self._widths) + 2 * max(0, len(cells) - 1)
+        self._pattern = self._before + "  ".join(cells)
+        self._length = self._unchanging + sum(self._widths) + 2 * max(0, len(cells) - 1)
 
-    def cells(self, args: Mapping[str, Value], faults: Container[str]) -> str:
-        """The cells of one hit; ``faults`` are the ways to what could not be read."""
+    def cells(self, args: Mapping[str, Value], faults: Container[str]) -> tuple[object, ...]:
+        """The values of one hit as a line has them; ``faults`` are paths to what was not read."""
         found = [(label, args.get(label, _UNSEEN)) for label in self._labels]
-        values = [
-            value
-            if type(value) is int
-            else "?"
-            if value is _UNSEEN
-            else printed(value, faults, label)
-            for label, value in found
-        ]
-        line = self._pattern % tuple(values)
-        if len(line) > self._length and self._grow([str(value) for value in values]):
-            line = self._pattern % tuple(values)
-        return line
+        return tuple(
+            [
+                value
+                if type(value) is int
+                else "?"
+                if value is _UNSEEN
+                else printed(value, faults, label)
+                for label, value in found
+            ]
+        )
 
-    def _grow(self, values: list[str]) -> bool:
+    def line(self, shown: tuple[Any, ...]) -> str:
+        """The line of seconds, task, time taken (where it is timed), and :meth:`cells`."""
+        line = self._pattern % shown
+        if len(line) - len(shown[1]) > self._length and self._grow(shown):
+            line = self._pattern % shown
+        return line.rstrip()
+
+    def _grow(self, shown: tuple[Any, ...]) -> bool:
         grown = False
-        for number, value in enumerate(values):
-            length = len(self._heads[number]) + len(value)
-            if self._widths[number] < length and len(value) <= _VALUE:
+        for number, value in enumerate(shown[len(shown) - len(self._labels) :]):
+            size = len(str(value))
+            length = len(self._heads[number]) + size
+            if self._widths[number] < length and size <= _VALUE:
                 self._widths[number] = length
                 grown = True
         if grown:

@@ -1,4 +1,8 @@
-"""Decodes records of the ring buffer to events: the common fields, and the values by the plan."""
+"""Decodes records of the ring buffer to events: the common fields, and the values by the plan.
+
+The readers here define what a record means. For most records a function of
+:mod:`fetchc.tracer.record_reader` gives the same in a fraction of the time.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,10 @@ import struct
 
 from fetchc.record import assert_never
 from fetchc.tracer.events import COMM, PLAN_INDEX, Event
+from fetchc.tracer.guards import PID, THREAD
 from fetchc.tracer.list_values import ElementMakers
 from fetchc.tracer.processes import mapped
+from fetchc.tracer.record_reader import Memo, line_reader, value_reader
 from fetchc.tracer.ring_buffer import unreadable
 from fetchc.tracer.string_values import bounded, sized
 from fetchc.tracer.structure_values import (
@@ -57,6 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fetchc.tracer.events import Format, Plan, Sample, Value
+    from fetchc.tracer.record_reader import LineForm, ReadLine, ReadValues
     from fetchc.tracer.structure_values import Faults, Make, Mapped, Symbol, Trusted
     from fetchc.tracer.trace_instance import Processes
     from fetchc.tracer.value_shapes import Shape
@@ -81,37 +88,27 @@ def reader(
     may be a fault (see ``guards``); None if unknown, and then the value is 0.
     ``symbol(thread, address)`` gives the name of what is at an address, None for a plain number.
     """
-    preparing = _Preparing(format, plan.fault_probes, mapped, symbol, plan.of_kernel)
-    makers = [
-        (one.label, preparing.maker(one.shape, one.label, frozenset())) for one in plan.values
-    ]
+    return _general(plan, _makers(plan, format, mapped, symbol))
 
-    def closely(data: bytes) -> tuple[dict[str, Value], tuple[str, ...]]:
-        faults: Faults = []
-        values = {label: make(data, faults) for label, make in makers}
-        return values, tuple(faults)
 
-    found = preparing.numbers(plan)
-    if found is None:
-        return closely
-    plain, at_once = found
-    others = [(label, make) for label, make in makers if label not in plain]
+def _makers(
+    plan: Plan, format: Format, mapped: Mapped | None, symbol: Symbol | None
+) -> ShapeMakers:
+    return ShapeMakers(format, plan.fault_probes, mapped, symbol, plan.of_kernel)
+
+
+def _general(plan: Plan, makers: ShapeMakers) -> Reader:
+    made = [(one.label, makers.maker(one.shape, one.label, frozenset())) for one in plan.values]
 
     def read(data: bytes) -> tuple[dict[str, Value], tuple[str, ...]]:
-        values = at_once(data)
-        if values is None:
-            return closely(data)
-        if not others:
-            return values, ()
         faults: Faults = []
-        for label, make in others:
-            values[label] = make(data, faults)
+        values = {label: make(data, faults) for label, make in made}
         return values, tuple(faults)
 
     return read
 
 
-class _Preparing(ElementMakers):
+class ShapeMakers(ElementMakers):
     """Makers of values of every shape."""
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
@@ -195,7 +192,7 @@ class _Preparing(ElementMakers):
                 from fetchc.tracer.structure_values import type_name
 
                 makers = [self.maker(one, path, trusted) for one in (word, start)]
-                return type_name(makers[0], makers[1], types, self._pointer)
+                return type_name(makers[0], makers[1], types, self.pointer)
             case TypeAssertionShape():
                 return self._asserted(shape, path, trusted)
             case TypeSwitchShape(dynamic=dynamic, cases=cases):
@@ -264,7 +261,7 @@ class _Preparing(ElementMakers):
         second = less if isinstance(less, int) else self.maker(less, path, trusted)
         bits = decode.bits if decode.kind == "pointer" else None
         first = self.maker(shape.minuend, path, trusted)
-        return difference(first, second, bits, self._pointer, path)
+        return difference(first, second, bits, self.pointer, path)
 
     def _noted(self, shape: NotationShape, path: str, trusted: Trusted) -> Make:
         from fetchc.tracer.display_values import NOTATIONS
@@ -316,11 +313,10 @@ class _Preparing(ElementMakers):
 _address = struct.Struct("<Q").unpack_from
 _number = struct.Struct("<I").unpack_from
 _HEADER = 8  # bytes of common fields; the probed address follows
-_ADDRESSES = ("__probe_ip", "__probe_func")  # of an entry, of a return; an event has none
 
 
 class Decoder:
-    """Decodes the records of one event of the kernel, which is shared by ``plans``."""
+    """Decodes the records of one event of the kernel, which is shared by :attr:`plans`."""
 
     def __init__(
         self,
@@ -331,45 +327,90 @@ class Decoder:
     ) -> None:
         places = {field.name: field.offset for field in format.fields}
         self._format = format
-        self._plans = plans
-        self._readers: dict[int, Reader] = {}
+        self.plans = plans
+        self._readers: dict[int, tuple[Reader, ReadValues]] = {}
         self._processes = processes
         self._symbol = symbol
         self._which = places.get(PLAN_INDEX)
         if COMM not in places:
             raise unreadable(f"`{format.event}` has no field `{COMM}`")
         self._comm = places[COMM]
-        self._placed = any(name in places for name in _ADDRESSES)
-        ends = [field.offset + field.size * (field.count or 1) for field in format.fields]
-        self._size = max(ends)
+        self._comms = Memo(_comm)
+        self._placed = format.has_address
 
     def event(self, sample: Sample) -> Event:
         """The event of a record."""
-        data = sample.data
-        if len(data) < self._size:
-            what = f"one of `{self._format.event}` has {len(data)} bytes, not {self._size}"
-            raise unreadable(what)
-        which = 0 if self._which is None else _number(data, self._which)[0]
-        read = self._readers.get(which)
-        if read is None:
-            if which >= len(self._plans):
-                raise unreadable(f"one of `{self._format.event}` is of its part {which}")
-            is_mapped = mapped if self._processes.visible else None
-            read = reader(self._plans[which], self._format, is_mapped, self._symbol)
-            self._readers[which] = read
-        args, faults = read(data)
-        comm = _number(data, self._comm)[0]
-        start, length = comm & 0xFFFF, comm >> 16
-        nanoseconds = sample.nanoseconds
+        nanoseconds, cpu, page, at, end, stack = sample
+        which = self.plan_index(page, at, end)
+        general, ordinary = self._readers.get(which) or self._prepared(which)
+        args, faults = ordinary(page, at, end), _NO_FAULTS
+        if args is None:
+            args, faults = general(page[at:end])
+        comm = _number(page, at + self._comm)[0]
+        low = at + (comm & 0xFFFF)
+        thread = THREAD(page, at + PID)[0]
         return Event(
-            self._plans[which],
-            self._processes.of(sample.thread, nanoseconds),
-            sample.thread,
-            data[start : start + length].rstrip(b"\0").decode("utf-8", "surrogateescape"),
-            sample.cpu,
+            self.plans[which],
+            self._processes.of(thread, nanoseconds),
+            thread,
+            self._comms[page[low : min(low + (comm >> 16), end)]],
+            cpu,
             nanoseconds / 1e9,
-            _address(data, _HEADER)[0] if self._placed else 0,
+            _address(page, at + _HEADER)[0] if self._placed else 0,
             args,
             faults,
-            sample.stack,
+            stack,
         )
+
+    def line_reader(
+        self,
+        plan: Plan,
+        labels: Sequence[str],
+        form: LineForm,
+        task: Callable[[str, int, int], object],
+    ) -> ReadLine:
+        """A function from a record of ``plan`` to what its line shows, where it is ordinary.
+
+        See :func:`fetchc.tracer.record_reader.line_reader`. ``labels`` name the values of the line;
+        ``task(comm, process, thread)`` is what it says of the task, or None where nobody wants the
+        task's records.
+        """
+
+        def known(thread: int, raw: bytes, nanoseconds: int) -> tuple[object, int]:
+            process, until = self._processes.known(thread, nanoseconds)
+            return task(self._comms[raw], process, thread), until
+
+        makers = _makers(plan, self._format, self._mapped(), self._symbol)
+        values = {one.label: one for one in plan.values}
+        wanted = [values[label] for label in labels]
+        return line_reader(wanted, self._format, makers, form, known)
+
+    def plan_index(self, page: bytes, at: int, end: int) -> int:
+        """Which of the plans a record is of; raises TracerError FC0716 where it is of none."""
+        size = self._format.size
+        if end - at < size:
+            what = f"one of `{self._format.event}` has {end - at} bytes, not {size}"
+            raise unreadable(what)
+        if self._which is None:
+            return 0
+        which: int = _number(page, at + self._which)[0]
+        if which >= len(self.plans):
+            raise unreadable(f"one of `{self._format.event}` is of its part {which}")
+        return which
+
+    def _mapped(self) -> Mapped | None:
+        return mapped if self._processes.visible else None
+
+    def _prepared(self, which: int) -> tuple[Reader, ReadValues]:
+        plan = self.plans[which]
+        makers = _makers(plan, self._format, self._mapped(), self._symbol)
+        made = _general(plan, makers), value_reader(plan, self._format, makers)
+        self._readers[which] = made
+        return made
+
+
+_NO_FAULTS: tuple[str, ...] = ()
+
+
+def _comm(raw: bytes) -> str:
+    return raw.rstrip(b"\0").decode("utf-8", "surrogateescape")

@@ -102,7 +102,7 @@ class ElementMakers(LeafMakers):
 
     def _wide(self, text: StringShape, path: str, trusted: Trusted) -> Make:
 
-        begin = self._offset(text.field, text.offset)
+        begin = self.offset(text.field, text.offset)
         make = up_to_nul(begin, text.size, text.kind, self._read(text), path)
         return self._guarded(make, text.guards, path, trusted, None, none=None)
 
@@ -110,9 +110,9 @@ class ElementMakers(LeafMakers):
         if not elements.guards or elements.guards[-1].kernel:
             return None
 
-        last, begin = elements.guards[-1], self._offset(elements.field, elements.offset)
-        place = self._offset(last.field, last.offset)
-        return Read(begin, place, last.moved, self._there, self._residence(last))
+        last, begin = elements.guards[-1], self.offset(elements.field, elements.offset)
+        place = self.offset(last.field, last.offset)
+        return Read(begin, place, last.moved, self.there, self._residence(last))
 
     def _ranged(self, shape: RangeShape, path: str, trusted: Trusted) -> Make:
 
@@ -127,7 +127,7 @@ class ElementMakers(LeafMakers):
         if isinstance(elements, ListShape):
             makers = self._each(elements, path, trusted | pointers(elements.guards))
             return ranged(bounds, shape.start, there, cut_items(makers, path), list, path)
-        begin, read = self._offset(elements.field, elements.offset), self._read(elements)
+        begin, read = self.offset(elements.field, elements.offset), self._read(elements)
         if isinstance(elements, StringShape):
             text = cut_text(begin, elements.size, elements.kind, read, path, shape.to_nul)
             return ranged(bounds, shape.start, there, text, str, path)

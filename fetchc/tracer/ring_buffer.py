@@ -13,13 +13,14 @@ from bisect import bisect_right
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.record import Record
-from fetchc.tracer.events import Field, Format, Sample
+from fetchc.tracer.events import Field, Format
 from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Container
 
+    from fetchc.tracer.events import Sample
     from fetchc.tracer.trace_instance import Instance
     from fetchc.tracer.tracefs import Tracefs
 
@@ -117,17 +118,18 @@ def _read(
     while start < end:
         head = words[start]
         kind = head & 31
-        if kind < _PADDING:
+        if 1 < kind < _PADDING:
             now += head >> 5
-            if kind:
-                first, after = start + 1, start + 1 + kind
-            else:  # the next word has the length, its own 4 bytes counted
-                first, after = start + 2, start + 1 + (words[start + 1] + 3) // 4
-            if after > end:
+            first = start + 1
+            start = first + kind
+            append((now, cpu, page, first * 4, start * 4, ()))
+        elif not kind:  # the next word has the length, its own 4 bytes counted
+            now += head >> 5
+            first = start + 2
+            start += 1 + (words[start + 1] + 3) // 4
+            if start < first + 2:
                 raise IndexError
-            event, thread = words[first] & 0xFFFF, words[first + 1]
-            append(Sample(event, cpu, now, thread, page[first * 4 : after * 4]))
-            start = after
+            append((now, cpu, page, first * 4, start * 4, ()))
         elif kind == _TIME_EXTEND:
             now += (words[start + 1] << 27) + (head >> 5)
             start += 2
@@ -135,12 +137,16 @@ def _read(
             stamp = (words[start + 1] << 27) + (head >> 5)
             now = stamp | (now & ~_STAMP_BITS)
             start += 2
-        else:
+        elif kind == _PADDING:
             delta = head >> 5
             if delta == 0:  # nothing but room up to the end
-                break
+                return
             now += delta if delta > 1 else 0  # a dropped record; 1 means 0 there
             start += 1 + (words[start + 1] + 3) // 4
+        else:  # a record without room for what all begin with
+            raise IndexError
+    if start > end:
+        raise IndexError
 
 
 _PAGES = 64  # of one processor that are read before the next has its turn
@@ -149,8 +155,9 @@ _SETTLE = 10_000_000  # nanoseconds from a record's time stamp until it surely c
 _STACK_SETTLE = 50_000_000  # and until its stack can: the thread may be delayed between the two
 _NEVER = 1 << 64
 _WORD = struct.Struct("<Q")
+_COMMON = struct.Struct("<HBBi").unpack_from  # event, flags, preemption count, thread
 _END = (0, (1 << 64) - 1)  # after the last address of a stack; the second before 5.2
-_nanoseconds = operator.attrgetter("nanoseconds")
+_nanoseconds = operator.itemgetter(0)
 
 
 class Ring:
@@ -236,7 +243,7 @@ class Ring:
                 return limit
             found = samples(page, self._layout, processor)
             if found:
-                newest = found[-1].nanoseconds
+                newest = found[-1][0]
                 self._pending += found
         return newest - self._behind
 
@@ -264,18 +271,22 @@ class Stacks:
         event was lost, the stack must not go to another.
         """
         events: list[Sample] = []
-        last: dict[int, Sample] = {}
+        last: dict[int, int] = {}  # of each thread, the place of its last event in `events`
         for sample in samples:
-            if sample.event != self._id:
+            nanoseconds, cpu, page, at, end, _ = sample
+            event, _, _, thread = _COMMON(page, at)
+            if event != self._id:
+                last[thread] = len(events)
                 events.append(sample)
-                last[sample.thread] = sample
                 continue
-            owner = last.get(sample.thread)
-            stack = self._addresses(sample.data)
-            if owner is None or owner.stack:
+            stack = self._addresses(page[at:end])
+            place = last.get(thread)
+            if place is None or events[place][5]:
                 continue
-            if owner.event in self._of_kernel or stack[:1] in _places(owner.data):
-                owner.stack = stack
+            nanoseconds, cpu, page, at, end, _ = events[place]
+            (event, *_) = _COMMON(page, at)
+            if event in self._of_kernel or stack[:1] in _places(page[at:end]):
+                events[place] = nanoseconds, cpu, page, at, end, stack
         return events
 
     def _addresses(self, data: bytes) -> tuple[int, ...]:

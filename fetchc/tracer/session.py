@@ -132,7 +132,8 @@ class Session:
         self._filters: dict[str, str] = {}  # by the plan's event
         self._events: list[str] = []  # of the kernel, that are installed
         self._names: set[str] = set()  # of all plans
-        self._decoders: dict[int, Decoder] = {}  # by the number in the records
+        self.decoders: dict[int, Decoder] = {}
+        """By the number of their event in the records."""
         self._ready: deque[Event] = deque()
         self._watched = WatchedFiles()
         self._warnings: tuple[Diagnostic, ...] = ()
@@ -243,7 +244,7 @@ class Session:
         for each in events:
             text = self._instance.read(f"events/{self.group}/{each.event}/format")
             format = parse_format(text)
-            self._decoders[format.id] = Decoder(format, each.plans, self._processes, self.symbol)
+            self.decoders[format.id] = Decoder(format, each.plans, self._processes, self.symbol)
             if each.plans[0].of_kernel:
                 self._ring.expect_kernel(format.id)
             if each.plans[0].event in self._filters:
@@ -269,36 +270,37 @@ class Session:
         ready = self._ready
         while ready:
             yield ready.popleft()
-        for batch in self.batches(timeout):
-            ready += batch
+        for samples in self.samples(timeout):
+            ready += map(self.event, samples)
             while ready:
                 yield ready.popleft()
 
-    def batches(self, timeout: float | None = None) -> Iterator[list[Event]]:
-        """As :meth:`events`, as many at once as there are; never an empty list."""
+    def samples(self, timeout: float | None = None) -> Iterator[list[Sample]]:
+        """The records as they come, as many at once as there are; never an empty list.
+
+        In the order of time; ends as :meth:`events` does.
+        """
         end = None if timeout is None else time.monotonic() + timeout
         while self._reading:
             ended = not self._running
             found = self._ring.read(ended)
             self._reading = not ended or self._ring.more
             if found:
-                yield self._decoded(found)
+                yield found
             left = 1.0 if end is None else end - time.monotonic()
             if left <= 0:
                 return
             if not ended:
                 self._ring.wait(left)
 
-    def _decoded(self, samples: list[Sample]) -> list[Event]:
-        events = []
-        for sample in samples:
-            decoder = self._decoders.get(sample.event)
-            if decoder is None:
-                raise unreadable(
-                    f"one is of event {sample.event}, which is not an event of this session"
-                )
-            events.append(decoder.event(sample))
-        return events
+    def event(self, sample: Sample) -> Event:
+        """The event of a record; raises TracerError FC0716 where it is none of this session."""
+        _, _, page, at, _, _ = sample
+        number = page[at] | page[at + 1] << 8
+        decoder = self.decoders.get(number)
+        if decoder is None:
+            raise unreadable(f"one is of event {number}, which is not an event of this session")
+        return decoder.event(sample)
 
     @property
     def lost(self) -> int:

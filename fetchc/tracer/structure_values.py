@@ -29,7 +29,7 @@ from fetchc.tracer.guards import (
     guarded,
     names,
 )
-from fetchc.tracer.number_values import CODES, meaning, numbers
+from fetchc.tracer.number_values import CODES, meaning
 from fetchc.tracer.string_values import Texts
 
 TYPE_CHECKING = False
@@ -38,9 +38,8 @@ if TYPE_CHECKING:
 
     from fetchc.program.protocol import ObjectTypes, RuntimeTypes
     from fetchc.quantities import TypeId
-    from fetchc.tracer.events import FaultProbe, Format, Plan, Value
+    from fetchc.tracer.events import FaultProbe, Format, Value
     from fetchc.tracer.guards import Residence
-    from fetchc.tracer.number_values import Numbers
     from fetchc.tracer.value_shapes import (
         Guard,
         InterfaceShape,
@@ -609,7 +608,11 @@ _POINTER = 8  # bytes
 
 
 class LeafMakers:
-    """Readers of values that contain no other values, for the records of one format."""
+    """Readers of values that contain no other values, for the records of one format.
+
+    ``texts`` finds strings; ``there`` says whether a program had memory at an address (None if
+    nothing can say it); ``pointer`` makes the value of a pointer.
+    """
 
     def __init__(
         self,
@@ -620,42 +623,39 @@ class LeafMakers:
         of_kernel: bool,
     ) -> None:
         self._fields = {field.name: field for field in format.fields}
-        self._texts = Texts(format)
+        self.texts = Texts(format)
         probes = [
-            (*self._texts.words(one.field), self._offset(one.pointer, one.offset), one.moved)
+            (*self.texts.words(one.field), self.offset(one.pointer, one.offset), one.moved)
             for one in fault_probes
         ]
         asked = None if mapped is None else MappedCache(mapped)
-        self._there: There | None = None
+        self.there: There | None = None
         if probes or asked is not None:
-            self._there = Presence(probes, self._texts.last, asked)
+            self.there = Presence(probes, self.texts.last, asked)
         self._symbol = symbol
-        self._pointer = address_of_kernel if of_kernel else address_of_program
-
-    def numbers(self, plan: Plan) -> tuple[frozenset[str], Numbers] | None:
-        """What gives all plain numbers of a plan at once, and which those are."""
-        return numbers(plan.values, self._fields, self._there)
+        self.pointer = address_of_kernel if of_kernel else address_of_program
 
     def maker(self, shape: Shape, path: str, trusted: Trusted) -> Make:
         """The reader of ``shape``; ``trusted`` are the pointers that are checked already."""
         raise NotImplementedError
 
-    def _offset(self, field: str, offset: int) -> int:
+    def offset(self, field: str, offset: int) -> int:
+        """Where ``offset`` bytes into ``field`` are in a record."""
         return self._fields[field].offset + offset
 
     def _at(self, shape: NumbersShape | StringShape, size: int) -> tuple[int, int]:
-        start = self._offset(shape.field, shape.offset)
+        start = self.offset(shape.field, shape.offset)
         return start, start + size
 
     def _number(self, leaf: Leaf, path: str, trusted: Trusted) -> Make:
         field = self._fields[leaf.field]
         size = leaf.size or field.size
         start = field.offset + leaf.offset
-        code, then = meaning(leaf.decode, size, leaf.shift, self._pointer)
+        code, then = meaning(leaf.decode, size, leaf.shift, self.pointer)
         unpack = struct.Struct("=" + code).unpack_from
         make: Make
         if leaf.decode.kind == "symbol" and self._symbol is not None:
-            named = names(unpack, start, self._symbol, self._pointer)
+            named = names(unpack, start, self._symbol, self.pointer)
             make = lambda data, faults: named(data)[0]  # noqa: E731
         elif then is None:
             make = lambda data, faults: unpack(data, start)[0]  # noqa: E731
@@ -666,17 +666,17 @@ class LeafMakers:
     def _text(self, leaf: Leaf, path: str) -> Make:
         field = self._fields[leaf.field]
         if leaf.decode.count is None:
-            return self._texts.one(field, leaf.decode.limit, path)
-        pointers = self._offset(leaf.pointers, leaf.offset) if leaf.pointers else None
-        return self._texts.several(field, leaf.decode.count, pointers, leaf.total, path)
+            return self.texts.one(field, leaf.decode.limit, path)
+        pointers = self.offset(leaf.pointers, leaf.offset) if leaf.pointers else None
+        return self.texts.several(field, leaf.decode.count, pointers, leaf.total, path)
 
     def _row(self, row: NumbersShape) -> Make:
-        start = self._offset(row.field, row.offset)
-        code, then = meaning(row.decode, row.size, 0, self._pointer)
+        start = self.offset(row.field, row.offset)
+        code, then = meaning(row.decode, row.size, 0, self.pointer)
         unpack = struct.Struct(f"={row.count}{code}").unpack_from
         values: Callable[[bytes], list[Value]]
         if row.decode.kind == "symbol" and self._symbol is not None:
-            values = names(unpack, start, self._symbol, self._pointer)
+            values = names(unpack, start, self._symbol, self.pointer)
         elif then is None:
             values = lambda data: list(unpack(data, start))  # noqa: E731
         else:
@@ -702,12 +702,12 @@ class LeafMakers:
         if len(guards) > 1 and guards[-1].empty:
             # NULL there may be a pointer that could not be loaded.
             *before, last = guards
-            start = self._offset(last.field, last.offset)
+            start = self.offset(last.field, last.offset)
             make = self._guarded(make, (last,), path, trusted, zero, none)
             return self._guarded(make, tuple(before), path, trusted, (start, start + _POINTER))
         checks = [
             (
-                self._offset(guard.field, guard.offset),
+                self.offset(guard.field, guard.offset),
                 guard.moved,
                 guard.empty,
                 OF_KERNEL if guard.kernel else OF_PROGRAM,
@@ -721,10 +721,10 @@ class LeafMakers:
             from fetchc.tracer.guards import if_resident
 
             make = if_resident(make, residence, guards[-1].moved, zero[1] - zero[0], path)
-        elif zero is not None and guards and self._there is not None and not guards[-1].kernel:
+        elif zero is not None and guards and self.there is not None and not guards[-1].kernel:
             last = guards[-1]
-            place = self._offset(last.field, last.offset), last.moved
-            doubt = ZeroCheck(*zero, *place, self._there)
+            place = self.offset(last.field, last.offset), last.moved
+            doubt = ZeroCheck(*zero, *place, self.there)
         return guarded(make, checks, doubt, path, none)
 
     def _residence(self, guard: Guard) -> Residence | None:
@@ -733,8 +733,8 @@ class LeafMakers:
         from fetchc.tracer.guards import Residence
 
         fields = [(self._fields[name], behind) for name, behind in guard.read_checks]
-        texts = [(self._texts.one(field, None, field.name), behind) for field, behind in fields]
-        return Residence(self._offset(guard.field, guard.offset), texts)
+        texts = [(self.texts.one(field, None, field.name), behind) for field, behind in fields]
+        return Residence(self.offset(guard.field, guard.offset), texts)
 
 
 def pointers(guards: tuple[Guard, ...]) -> Trusted:

@@ -61,16 +61,20 @@ class Processes:
         Unknown is what ended before it was asked for and was never switched to while the session
         ran: a program of one thread, whose number is the process's.
         """
+        return self.known(thread, nanoseconds)[0]
+
+    def known(self, thread: int, nanoseconds: int) -> tuple[int, int]:
+        """The process as :meth:`of` has it, and until which time it counts."""
         cached = self._cached.get(thread)
         if cached is not None and nanoseconds < cached[1]:
-            return cached[0]
+            return cached
         process = _from_proc(thread) if self.visible else None
         if process is None:
             self._read_saved(nanoseconds)
             cached = self._cached.get(thread)
             process = thread if cached is None else cached[0]
-        self._cached[thread] = (process, nanoseconds + _FRESH)
-        return process
+        found = self._cached[thread] = (process, nanoseconds + _FRESH)
+        return found
 
     def _read_saved(self, nanoseconds: int) -> None:
         # All that are gone by now: one reading serves the rest of a batch.

@@ -37,7 +37,8 @@ SOURCE = f"""
 #include <stdlib.h>
 #include <sys/resource.h>
 struct row {{ {_MEMBERS} }};
-__attribute__((noinline)) void hit(struct row *r) {{ __asm__ volatile("" :: "r"(r) : "memory"); }}
+__attribute__((noinline)) void own(struct row *r) {{ __asm__ volatile("" :: "r"(r) : "memory"); }}
+__attribute__((noinline)) void hit(struct row *r) {{ own(r); own(r); }}
 static double cpu(void) {{
     struct rusage used;
     getrusage(RUSAGE_SELF, &used);

@@ -9,130 +9,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fetchc.diag.diagnostic import TracerError
-from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import Decoder, reader
 from fetchc.tracer.display_values import printed
-from fetchc.tracer.events import Event, EventValue, Plan, Sample
-from fetchc.tracer.trace_instance import Processes
-from fetchc.tracer.value_shapes import (
-    BoundsCheckShape,
-    CallerShape,
-    ChoiceShape,
-    ComputedShape,
-    ConditionalShape,
-    DifferenceShape,
-    ElementCountShape,
-    EnumShape,
-    Guard,
-    Leaf,
-    ListShape,
-    MultiArrayShape,
-    NotationShape,
-    NumbersShape,
-    OptionalShape,
-    RangeShape,
-    SequenceShape,
-    Shape,
-    StringShape,
-    StructShape,
-    SumShape,
-    Term,
-    VariantCase,
-    VariantCheckShape,
-)
-from tests.support.records import COMM, THREAD, format_of, record
+from fetchc.tracer.events import Event, Sample
+from tests.support.every_shape import FORMAT, PLAN, SOUND, VALUES
+from tests.support.records import Nobody, sample
 
 if TYPE_CHECKING:
     from fetchc.tracer.events import Value
 
-WORD = Decode("integer", 64)
-INT = Decode("integer", 32, True)
-COLOUR = Decode("enum", 32, False, None, (("RED", 0), ("BLUE", 5)))
-GUARDS = (Guard("p"),)
-FIELDS = [("n", "Q"), ("p", "Q"), ("q", "Q"), ("a", "64s"), ("s", "text"), ("w", "text3"),
-          (COMM, "text")]  # fmt: skip
-SOUND = record(FIELDS, [3, 0x7F0000001000, 8, bytes(range(64)), b"text", [b"a", b"", None], b"me"])
-LOW, HIGH, FEW = Leaf("n", WORD), Leaf("q", WORD, guards=GUARDS), Leaf("a", INT, 8, 4)
-SIGNED = Leaf("a", Decode("integer", 64, True), 16, 8, guards=GUARDS)
-BYTES = StringShape("a", 32, guards=GUARDS)
-ROW = NumbersShape("a", INT, 8, 4, guards=GUARDS)
-TWO = ListShape((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4, guards=GUARDS)))
-RECKONED = ComputedShape((Term(LOW, HIGH, 8, 4), Term(FEW, None, 1, 0)), 1, False)
-NULLABLE = OptionalShape(Leaf("p", Decode("reference", 64)), ROW)
-VALUES: dict[str, Shape] = {
-    "number": Leaf("n", WORD),
-    "float": Leaf("n", Decode("float", 64)),
-    "character": Leaf("a", Decode("char", 8), 4, 1, guards=GUARDS),
-    "wide character": Leaf("a", Decode("char", 32), 4, 4),
-    "text": Leaf("s", Decode("text")),
-    "texts": Leaf("w", Decode("text", count=3)),
-    "colour": Leaf("a", COLOUR, 4, 4, guards=GUARDS),
-    "counted": StringShape("a", 32, length=Leaf("n", WORD), guards=GUARDS),
-    "utf-16": StringShape("a", 32, "utf-16", length=Leaf("n", INT, 0, 4), guards=GUARDS),
-    "utf-32": StringShape("a", 32, "utf-32", limit=64),
-    "row": NumbersShape("a", Decode("bool", 8), 8, 1),
-    "slice": SequenceShape(Leaf("n", WORD), NumbersShape("a", INT, 8, 4, guards=GUARDS)),
-    "between": SequenceShape(
-        ElementCountShape(Leaf("p", WORD), Leaf("q", WORD), 4),
-        NumbersShape("a", INT, 8, 4, guards=GUARDS),
-    ),
-    "items": ListShape((Leaf("a", INT, 0, 4), Leaf("a", COLOUR, 8, 4)), total=9),
-    "members": StructShape((("x", Leaf("a", INT, 0, 4)), ("y", Leaf("s", Decode("text"))))),
-    "bytes of a range": RangeShape(BYTES, 0, 0, LOW, None),
-    "a later range": RangeShape(BYTES, 2, 2, SIGNED, 64),
-    "wide range": RangeShape(StringShape("a", 32, "utf-16", guards=GUARDS), 0, FEW, HIGH, None),
-    "row of a range": RangeShape(ROW, 0, FEW, SIGNED, ElementCountShape(HIGH, LOW, 4)),
-    "items of a range": RangeShape(TWO, 0, SIGNED, 3, RECKONED),
-    "range to a difference": RangeShape(ROW, 1, 1, DifferenceShape(LOW, FEW), None),
-    "up to its NUL": StringShape("a", 32, "utf-32", guards=GUARDS),
-    "address": DifferenceShape(Leaf("p", Decode("pointer", 64)), -8),
-    "reckoned": RECKONED,
-    "either": ConditionalShape(RECKONED, ROW, TWO),
-    "choice": ChoiceShape(FEW, ((0, BYTES), (5, ROW))),
-    "variants": EnumShape(
-        FEW,
-        (
-            VariantCase(0, "A", None),
-            VariantCase(1, "B", TWO),
-            VariantCase(None, "C", ROW, True),
-            VariantCase(9, "D", None, left=2),
-        ),
-    ),
-    "of a variant": VariantCheckShape(FEW, ((0, "A"), (1, "B")), "B", ROW),
-    "inside": BoundsCheckShape(FEW, 3, ROW),
-    "called": CallerShape(LOW, ((0, ROW), (-8, NULLABLE))),
-    "sum": SumShape(HIGH, -5, 4, INT),
-    "symbol": SumShape(LOW, 8, 8, Decode("symbol", 64)),
-    "grid": MultiArrayShape((FEW, LOW), SequenceShape(LOW, ROW)),
-    "element": MultiArrayShape((FEW, LOW), SequenceShape(LOW, ROW), (1, 2)),
-    "window": SequenceShape(LOW, ROW, SIGNED, FEW),
-    "nullable": NULLABLE,
-    "noted": NotationShape("duration", (("secs", LOW), ("nanos", FEW))),
-    "date": NotationShape("unix-time", (("tv_sec", SIGNED), ("tv_nsec", FEW))),
-    "parts": ListShape(TWO.items, GUARDS, is_tuple=True),
-}
-PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",),
-            tuple(EventValue(label, shape) for label, shape in VALUES.items()))  # fmt: skip
+DECODER = Decoder(FORMAT, [PLAN], Nobody())
 
 
-class Nobody(Processes):
-    """Every thread is its own process, of which no memory can be looked at."""
-
-    def __init__(self) -> None:
-        self.visible = False
-
-    def of(self, thread: int, nanoseconds: int) -> int:
-        return thread
-
-
-DECODER = Decoder(format_of(FIELDS), [PLAN], Nobody())
-
-
-def decoded(sample: Sample) -> Event | None:
+def decoded(one: Sample) -> Event | None:
     """The event; None where the record was refused as it should be."""
     refused = []
     try:
-        return DECODER.event(sample)
+        return DECODER.event(one)
     except TracerError as error:
         refused = [one.code for one in error.diagnostics]
     assert refused == ["FC0716"]
@@ -149,15 +42,15 @@ def test_any_bytes(edits: list[tuple[int, int]], cut: int, whole: bool) -> None:
     data = bytearray(SOUND)
     for at, byte in edits:
         data[at] = byte
-    sample = Sample(1, 0, 5, THREAD, bytes(data if whole else data[:cut]))
-    event = decoded(sample)
+    raw = bytes(data if whole else data[:cut])
+    event = decoded(sample(raw))
     if event is None:
         assert edits or not whole
         return
     looks_sound(event.args, event.faults)
     for known in (True, False, None):
-        made = reader(PLAN, format_of(FIELDS), lambda *_, known=known: known, lambda *_: None)
-        looks_sound(*made(sample.data))
+        made = reader(PLAN, FORMAT, lambda *_, known=known: known, lambda *_: None)
+        looks_sound(*made(raw))
 
 
 def looks_sound(args: dict[str, Value], faults: tuple[str, ...]) -> None:
@@ -171,4 +64,4 @@ def looks_sound(args: dict[str, Value], faults: tuple[str, ...]) -> None:
 
 @given(data=st.binary(max_size=200))
 def test_nothing_but_bytes(data: bytes) -> None:
-    decoded(Sample(1, 0, 5, THREAD, data))
+    decoded(sample(data))

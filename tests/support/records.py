@@ -6,13 +6,14 @@ import struct
 from collections.abc import Callable, Sequence
 
 from fetchc.tracer.decode import reader
-from fetchc.tracer.events import EventValue, Field, Format, Plan
+from fetchc.tracer.events import EventValue, Field, Format, Plan, Sample
+from fetchc.tracer.trace_instance import Processes
 from fetchc.tracer.value_shapes import Shape
 
 Mapped = Callable[[int, int], bool | None]
 Symbol = Callable[[int, int], str | None]
 
-__all__ = ["COMM", "NEAR", "THREAD", "format_of", "read", "record"]
+__all__ = ["COMM", "NEAR", "THREAD", "Nobody", "format_of", "read", "record", "sample"]
 
 THREAD = 4711
 NEAR = 0x7F00_0000_1000  # an address as programs have them
@@ -56,6 +57,21 @@ def record(fields: Sequence[tuple[str, str]], values: Sequence[object]) -> bytes
             fixed += struct.pack("=I", len(text) << 16 | end + len(area))
             area += text
     return fixed + area
+
+
+def sample(data: bytes, nanoseconds: int = 5) -> Sample:
+    """The record ``data``, within a page that has something else around it."""
+    return nanoseconds, 0, b"\xa5" * 20 + data + b"\x5a" * 40, 20, 20 + len(data), ()
+
+
+class Nobody(Processes):
+    """Every thread is its own process, of which no memory can be looked at."""
+
+    def __init__(self) -> None:
+        self.visible = False
+
+    def known(self, thread: int, nanoseconds: int) -> tuple[int, int]:
+        return thread, nanoseconds + 1
 
 
 def read(

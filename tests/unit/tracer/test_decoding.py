@@ -9,10 +9,9 @@ import pytest
 from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.events import EventValue, Field, Format, Plan, Sample
-from fetchc.tracer.trace_instance import Processes
+from fetchc.tracer.events import EventValue, Field, Format, Plan
 from fetchc.tracer.value_shapes import Leaf
-from tests.support.records import COMM, THREAD, format_of, record
+from tests.support.records import COMM, THREAD, Nobody, format_of, record, sample
 
 FIELDS = [("n", "Q"), ("s", "text"), (COMM, "text")]
 GOOD = record(FIELDS, [7, b"text", b"comm"])
@@ -23,22 +22,8 @@ VALUES = (
 PLAN = Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), VALUES)
 
 
-class Nobody(Processes):
-    """Every thread is its own process."""
-
-    def __init__(self) -> None:
-        self.visible = False
-
-    def of(self, thread: int, nanoseconds: int) -> int:
-        return thread
-
-
 def decoder(format: Format | None = None) -> Decoder:
     return Decoder(format_of(FIELDS) if format is None else format, [PLAN], Nobody())
-
-
-def sample(data: bytes) -> Sample:
-    return Sample(1, 0, 5, THREAD, data)
 
 
 def test_a_whole_record() -> None:

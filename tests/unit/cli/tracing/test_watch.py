@@ -13,13 +13,10 @@ from typing import cast
 import pytest
 
 from fetchc.cli.trace_events import Ending, watch
-from fetchc.tracer.events import Event
+from fetchc.tracer.events import Sample
 from fetchc.tracer.processes import Command
 from fetchc.tracer.session import Session
 from tests.support.toolchains import ROOT
-from tests.unit.cli.tracing.events import event, plan
-
-MADE = plan()
 
 
 class Fake:
@@ -29,11 +26,11 @@ class Fake:
         self.running = True
         self.given = 0
 
-    def batches(self, timeout: float | None = None) -> Iterator[list[Event]]:
+    def samples(self, timeout: float | None = None) -> Iterator[list[Sample]]:
         if self.running:
             time.sleep(min(timeout or 0, 0.01))
         self.given += 1
-        yield [event(MADE, {"n": self.given}), event(MADE, {"n": -self.given})]
+        yield [(self.given, 0, b"", 0, 0, ()), (-self.given, 0, b"", 0, 0, ())]
 
     def stop(self) -> None:
         self.running = False
@@ -60,9 +57,9 @@ class Run:
             self.gone = watch(session, self.take, self.ending, command, pids, timeout)
         self.seconds = time.monotonic() - begin
 
-    def take(self, events: Iterable[Event]) -> bool:
-        for each in events:
-            self.shown.append(cast(int, each.args["n"]))
+    def take(self, samples: Iterable[Sample]) -> bool:
+        for each in samples:
+            self.shown.append(each[0])
             if self._signal_after and len(self.shown) == self._signal_after:
                 os.kill(os.getpid(), signal.SIGTERM)
             if len(self.shown) >= self._enough:

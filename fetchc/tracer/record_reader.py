@@ -1,0 +1,362 @@
+"""Reads the records of a plan by one generated function.
+
+The readers of :mod:`fetchc.tracer.decode` define what a record means: each value has a closure that
+checks the pointers on its way. In most records nothing is out of the ordinary: pointers are
+addresses, the kernel could read each string, and a number 0 comes from a page of which other bytes
+were read. For these records one ``struct`` layout takes out all fields, and the checks of all
+values are a few comparisons. The generated function returns None for any other record, whose values
+then come from :mod:`fetchc.tracer.decode`. A test compares both on records of any bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+
+from fetchc.record import Record
+from fetchc.tracer.display_values import CutString
+from fetchc.tracer.events import COMM
+from fetchc.tracer.guards import HIGHEST, LOWEST, OF_KERNEL
+from fetchc.tracer.number_values import CODES, meaning
+from fetchc.tracer.string_values import WIDTHS, decoded
+from fetchc.tracer.value_shapes import Leaf, StringShape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from fetchc.tracer.events import EventValue, Format, Plan, Value
+    from fetchc.tracer.structure_values import LeafMakers, Make
+    from fetchc.tracer.value_shapes import Guard
+
+    ReadValues = Callable[[bytes, int, int], dict[str, Value] | None]
+    ReadLine = Callable[[int, int, bytes, int, int], str | None]
+    Task = Callable[[int, bytes, int], tuple[object, int]]
+
+__all__ = ["LineForm", "Memo", "line_reader", "value_reader"]
+
+_ADDRESS = 8
+"""Offset of the probed address in a record: kernel/trace/trace_probe.h."""
+_PAGE = 12  # bits of an address inside of the smallest page
+_MEMO = 4096  # results that are remembered
+_LONGEST = 256  # bytes of a string that is remembered
+_MASK = (1 << 64) - 1
+
+
+class LineForm(Record):
+    """How a form of output makes the line of a record.
+
+    ``write`` takes what ``head`` names, then the values: ``seconds`` (of the trace clock),
+    ``elapsed`` (seconds since ``origin[0]``), ``task``, ``cpu``, ``address``. ``string`` gives what
+    it takes for a whole string, ``value`` for any value: None where the line says more about the
+    value than the value itself (that it is cut, for example).
+    """
+
+    head: tuple[str, ...]
+    string: Callable[[str], object]
+    value: Callable[[Value], object]
+    write: Callable[[tuple[Any, ...]], str]
+    origin: list[float]
+
+
+class Memo(dict["Any", "Any"]):
+    """Results of a function by its argument; few, and of short byte strings only."""
+
+    def __init__(self, make: Callable[[Any], object]) -> None:
+        super().__init__()
+        self._make = make
+
+    def __missing__(self, key: Any) -> object:
+        made = self._make(key)
+        if type(key) is not bytes or len(key) <= _LONGEST:
+            if len(self) >= _MEMO:
+                self.clear()
+            self[key] = made
+        return made
+
+
+def value_reader(plan: Plan, format: Format, makers: LeafMakers) -> ReadValues:
+    """A function from a page and the bounds of a record in it to the record's values by label.
+
+    It returns None for a record that is not ordinary. ``makers`` are the readers of single values.
+    """
+    function = _Function(format, makers)
+    shown = [function.value(one, None) for one in plan.values]
+    listed = zip(plan.values, shown, strict=True)
+    pairs = ", ".join([f"{one.label!r}: {it}" for one, it in listed])
+    read: ReadValues = function.compiled("page, at, end", f"{{{pairs}}}")
+    return read
+
+
+def line_reader(
+    wanted: Sequence[EventValue],
+    format: Format,
+    makers: LeafMakers,
+    form: LineForm,
+    task: Task,
+) -> ReadLine:
+    """A function from a record to its line, which shows the values ``wanted``.
+
+    The record is given as its time in nanoseconds, its processor, the page, and its bounds in the
+    page. ``task(thread, comm, nanoseconds)`` is what the line says of the task, and until which
+    time; where that is None, nobody wants the record, and its line is empty. The line is None for a
+    record that is not ordinary, and as long as ``form.origin`` is empty where its head needs it.
+    """
+    function = _Function(format, makers)
+    shown = function.head(form, task) + [function.value(one, form) for one in wanted]
+    read: ReadLine = function.compiled(
+        "now, cpu, page, at, end", f"{function.object(form.write)}(({', '.join(shown)},))"
+    )
+    return read
+
+
+class _Function:
+    """The source of one function, and the objects that it names.
+
+    ``Leaf`` numbers, strings up to a NUL and strings with a length are read by its own code, all
+    other values by their makers.
+    """
+
+    def __init__(self, format: Format, makers: LeafMakers) -> None:
+        self._makers = makers
+        self._fields = {field.name: field for field in format.fields}
+        self._format = format
+        self._words: dict[tuple[int, str], str] = {}  # what is unpacked: offset and letter
+        self._objects: dict[str, object] = {"decoded": decoded, "CutString": CutString}
+        self._checks: list[str] = []  # conditions of an ordinary record
+        self._code: list[str] = []
+        self._bounds: dict[str, tuple[int, int]] = {}  # of pointers into the program
+        self._loaded: dict[str, list[tuple[str, int, int]]] = {}  # numbers by their last pointer
+        self._made: list[str] = []
+
+    def compiled(self, parameters: str, result: str) -> Any:
+        """The function, which returns the expression ``result``."""
+        lines = [f"def read({parameters}):", f" if end - at < {self._format.size}: return None"]
+        lines += self._unpacking()
+        checks = [f"{low} <= {it} < {high}" for it, (low, high) in self._bounds.items()]
+        if checks + self._checks:
+            lines.append(f" if not ({' and '.join(checks + self._checks)}): return None")
+        lines += self._zeros() + self._code
+        if self._made:
+            lines += [" faults = []", " data = page[at:end]", *self._made]
+            lines.append(" if faults: return None")
+        lines.append(f" return {result}")
+        exec("\n".join(lines), self._objects)
+        return self._objects["read"]
+
+    def object(self, value: object) -> str:
+        """The name of an object in the source."""
+        name = f"o{len(self._objects)}"
+        self._objects[name] = value
+        return name
+
+    def _word(self, offset: int, letter: str) -> str:
+        return self._words.setdefault((offset, letter), f"w{len(self._words)}")
+
+    def _unpacking(self) -> list[str]:
+        # One layout for all words that do not overlap; the few others have one each.
+        kind = self._word(0, "H")
+        self._checks.insert(0, f"{kind} == {self._format.id}")
+        layout, position, names = "=", 0, []
+        apart = []
+        for (offset, letter), name in sorted(self._words.items()):
+            size = struct.calcsize("=" + letter)
+            if offset < position:
+                apart.append((offset, letter, name))
+                continue
+            layout += f"{offset - position}x{letter}"
+            position = offset + size
+            names.append(name)
+        unpack = self.object(struct.Struct(layout).unpack_from)
+        lines = [f" {', '.join(names)}, = {unpack}(page, at)"]
+        for offset, letter, name in apart:
+            unpack = self.object(struct.Struct("=" + letter).unpack_from)
+            lines.append(f" {name}, = {unpack}(page, at + {offset})")
+        return lines
+
+    # -- what comes before the values
+
+    def head(self, form: LineForm, task: Task) -> list[str]:
+        """The expressions of the form's head, after code that finds out about the task."""
+        written = {"cpu": "cpu", "address": "0", "seconds": "now / 1e9", "task": "shown"}
+        if self._format.has_address:
+            written["address"] = self._word(_ADDRESS, "Q")
+        if "elapsed" in form.head:
+            origin = self.object(form.origin)
+            self._checks.append(origin)
+            written["elapsed"] = f"now / 1e9 - {origin}[0]"
+        comm, thread = self._word(self._fields[COMM].offset, "I"), self._word(4, "i")
+        cache = self.object({})
+        self._code += [
+            f" low = at + ({comm} & 65535); high = low + ({comm} >> 16)",
+            " if high > end: return None",
+            f" key = {thread}, page[low:high]",
+            f" known = {cache}.get(key)",
+            " if known is None or now >= known[1]:",
+            f"  if len({cache}) > {_MEMO}: {cache}.clear()",
+            f"  known = {cache}[key] = {self.object(task)}({thread}, key[1], now)",
+            " shown = known[0]",
+            " if shown is None: return ''",
+        ]
+        return [written[name] for name in form.head]
+
+    # -- values
+
+    def value(self, wanted: EventValue, form: LineForm | None) -> str:
+        """The expression of a value, or of what the form shows of it."""
+        match wanted.shape:
+            case Leaf() as leaf if leaf.decode.kind == "text" and self._is_single(leaf):
+                return self._string(leaf, form)
+            case Leaf() as leaf if leaf.decode.kind not in ("text", "symbol") and _plain(
+                leaf.guards
+            ):
+                return self._number(leaf, form)
+            case StringShape(length=Leaf() as length) as text if self._is_counted(text, length):
+                return self._counted(text, length, form)
+            case shape:
+                make = self._makers.maker(shape, wanted.label, frozenset())
+                return self._by_maker(make, form)
+
+    def _by_maker(self, make: Make, form: LineForm | None) -> str:
+        name = f"v{len(self._made)}"
+        self._made.append(f" {name} = {self.object(make)}(data, faults)")
+        if form is not None:
+            self._made += self._written(name, form)
+        return name
+
+    def _written(self, name: str, form: LineForm) -> list[str]:
+        return [
+            f" {name} = {self.object(form.value)}({name})",
+            f" if {name} is None: return None",
+        ]
+
+    def _number(self, leaf: Leaf, form: LineForm | None) -> str:
+        size = leaf.size or self._fields[leaf.field].size
+        offset = self._makers.offset(leaf.field, leaf.offset)
+        letter, then = meaning(leaf.decode, size, leaf.shift, self._makers.pointer)
+        word = self._word(offset, letter)
+        self._guard(leaf.guards, word, size)
+        if then is None:
+            return word
+        value = f"{self.object(then)}({word})"
+        if form is None:
+            return value
+        if leaf.decode.kind in ("bool", "char", "enum"):
+            shown = Memo(lambda raw: form.value(then(raw)))
+            value = f"{self.object(shown)}[{word}]"
+        name = f"n{len(self._code)}"
+        self._code.append(f" {name} = {value}")
+        if leaf.decode.kind in ("bool", "char", "enum"):
+            self._code.append(f" if {name} is None: return None")
+        else:
+            self._code += self._written(name, form)
+        return name
+
+    def _guard(self, guards: Sequence[Guard], word: str, size: int) -> None:
+        # That a number was loaded: its pointers are addresses, and it is not 0 by a fault.
+        for guard in guards:
+            self._bound(guard)
+        if guards and not guards[-1].kernel:
+            last = guards[-1]
+            pointer = self._word(self._makers.offset(last.field, last.offset), "Q")
+            self._loaded.setdefault(pointer, []).append((word, last.moved, size))
+
+    def _bound(self, guard: Guard) -> None:
+        pointer = self._word(self._makers.offset(guard.field, guard.offset), "Q")
+        if guard.kernel:
+            self._checks.append(_in_range(pointer, guard))
+            return
+        low, high = self._bounds.get(pointer, (LOWEST, HIGHEST))
+        self._bounds[pointer] = (
+            max(low, LOWEST - guard.moved), min(high, HIGHEST - guard.moved)
+        )  # fmt: skip
+
+    def _zeros(self) -> list[str]:
+        # A number 0 may be a fault, but not where another one of its page was read.
+        if self._makers.there is None:
+            return []
+        there = self.object(self._makers.there)
+        lines = []
+        for pointer, numbers in self._loaded.items():
+            words = list(dict.fromkeys([word for word, _, _ in numbers]))
+            lines.append(f" if not ({' and '.join(words)}):")
+            indent = "  "
+            if len(words) > 1:
+                first = min(moved for _, moved, _ in numbers)
+                last = max(moved + size - 1 for _, moved, size in numbers)
+                same = f"{pointer} + {first} >> {_PAGE} == {pointer} + {last} >> {_PAGE}"
+                lines.append(f"  if not ({same} and ({' or '.join(words)})):")
+                indent = "   "
+            for word, moved, _ in dict.fromkeys(numbers):
+                asked = f"{there}(page[at:end], {pointer} + {moved}) is False"
+                lines.append(f"{indent}if not {word} and {asked}: return None")
+        return lines
+
+    def _is_single(self, leaf: Leaf) -> bool:
+        following = leaf.field in self._fields and leaf.field != COMM
+        return leaf.decode.count is None and following and _plain(leaf.guards)
+
+    def _string(self, leaf: Leaf, form: LineForm | None) -> str:
+        # A string was read if the next one begins where it ends (string_values.Texts).
+        for guard in leaf.guards:
+            self._bound(guard)
+        word, following = [self._word(at, "I") for at in self._makers.texts.words(leaf.field)]
+        last = self._word(self._makers.texts.last, "I")
+        low, name = f"{word} & 65535", f"s{len(self._code)}"
+        limit = "" if leaf.decode.limit is None else f"[:{leaf.decode.limit}]"
+        make = decoded if form is None else lambda raw: form.string(decoded(raw))
+        self._checks.append(f"{word} >> 16 and {last} >> 16")
+        self._checks.append(f"({low}) + ({word} >> 16) == {following} & 65535 <= end - at")
+        piece = f"page[at + ({low}):at + ({following} & 65535) - 1]{limit}"
+        self._code.append(f" {name} = {self.object(Memo(make))}[{piece}]")
+        return name
+
+    def _is_counted(self, text: StringShape, length: Leaf) -> bool:
+        size = length.size or self._fields[length.field].size
+        whole = length.decode.kind == "integer" and length.decode.bits in (None, 8 * size)
+        plain = _plain(text.guards) and _plain(length.guards)
+        return plain and whole and not length.shift and size in CODES
+
+    def _counted(self, text: StringShape, length: Leaf, form: LineForm | None) -> str:
+        # A length of 0 needs no address; one that no object has is a fault. Bytes that are all 0
+        # may be a fault.
+        size = length.size or self._fields[length.field].size
+        count = self._word(self._makers.offset(length.field, length.offset), CODES[size])
+        self._guard(length.guards, count, size)
+        start, width = self._makers.offset(text.field, text.offset), WIDTHS.get(text.kind, 1)
+        most = 1 << 8 * size - 1 if length.decode.signed else 1 << 8 * size
+        guards = [_in_range(self._word(self._makers.offset(one.field, one.offset), "Q"), one)
+                  for one in text.guards]  # fmt: skip
+        checks = [*guards, f"{count} < {min(most, HIGHEST)}"]
+        begun = f"page[at + {start}:at + {start + text.size}]"
+        if guards:
+            checks.append(f"(page[at + {start}] or {begun} != {self.object(bytes(text.size))})")
+        kind, name = text.kind, f"s{len(self._code)}"
+        string = (lambda made: made) if form is None else form.string
+        memo = self.object(Memo(lambda raw: string(decoded(raw, kind))))
+        cut = f"CutString(decoded({begun}, {kind!r}, True), {count})"
+        self._code += [
+            f" if not {count}: {name} = {self.object(string(''))}",
+            f" elif not ({' and '.join(checks)}): return None",
+            f" elif {count} <= {text.size // width}:",
+            f"  {name} = {memo}[page[at + {start}:at + {start} + {count} * {width}]]",
+            " else:",
+            f"  {name} = {cut}",
+        ]
+        if form is not None:
+            self._code += [" " + line for line in self._written(name, form)]
+        return name
+
+
+def _plain(guards: Sequence[Guard]) -> bool:
+    return not any(guard.empty or guard.read_checks for guard in guards)
+
+
+def _in_range(pointer: str, guard: Guard) -> str:
+    # As `guards.guarded` has it, but for sums that wrap around, which are not ordinary.
+    ranges = OF_KERNEL if guard.kernel else ((LOWEST, HIGHEST),)
+    either = [
+        f"{max(low, low - guard.moved)} <= {pointer} < {min(high, high - guard.moved)}"
+        for low, high in ranges
+    ]
+    return f"({' or '.join(either)})"

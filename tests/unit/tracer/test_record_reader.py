@@ -1,0 +1,302 @@
+"""What a generated function reads is what the general readers read, values and lines."""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.cli.trace_events import Hit
+from fetchc.cli.trace_json import JsonLines
+from fetchc.cli.trace_targets import Target
+from fetchc.cli.trace_text import TextLines
+from fetchc.diag.diagnostic import TracerError
+from fetchc.ir.fetch import Decode
+from fetchc.tracer.decode import Decoder, ShapeMakers, reader
+from fetchc.tracer.display_values import CutString
+from fetchc.tracer.events import Event, EventValue, FaultProbe, Format, Plan
+from fetchc.tracer.record_reader import Memo, value_reader
+from fetchc.tracer.value_shapes import Guard, Leaf, Shape, StringShape
+from tests.support.every_shape import FIELDS, FORMAT, PLAN, SOUND
+from tests.support.records import COMM, NEAR, THREAD, Nobody, format_of, record, sample
+
+WORD, SHORT = Decode("integer", 64, True), Decode("integer", 16)
+MAPPED: list[Callable[[int, int], bool | None]] = [
+    lambda *_: True,
+    lambda *_: None,
+    lambda _, at: at & 0x1000 == 0,
+]
+
+
+def plan_of(shapes: dict[str, Shape], probes: tuple[FaultProbe, ...] = ()) -> Plan:
+    values = tuple(EventValue(label, shape) for label, shape in shapes.items())
+    return Plan("g", "ev", "/bin/x", "f", "entry", 0, ("",), values, probes)
+
+
+def generated(
+    plan: Plan, format: Format, mapped: Callable[[int, int], bool | None] | None, data: bytes
+) -> dict[str, object] | None:
+    """What the function of the plan reads; None where it leaves the record to others."""
+    makers = ShapeMakers(format, plan.fault_probes, mapped, None, False)
+    _, _, page, at, end, _ = sample(data)
+    return value_reader(plan, format, makers)(page, at, end)  # type: ignore[return-value]
+
+
+def alike(one: object, other: object) -> bool:
+    """Equal, and of the same type, whose marks (of a cut string, for example) are equal, too."""
+    if type(one) is not type(other) or getattr(one, "__dict__", 0) != getattr(other, "__dict__", 0):
+        return False
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(alike, one, other))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return list(one) == list(other) and all(alike(one[name], other[name]) for name in one)
+    return repr(one) == repr(other)
+
+
+EDITS = st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.integers(0, 255)), max_size=4)
+
+
+def edited(edits: list[tuple[int, int]]) -> bytes:
+    data = bytearray(SOUND)
+    for at, byte in edits:
+        data[at] = byte
+    return bytes(data)
+
+
+@pytest.mark.parametrize("value", PLAN.values, ids=lambda one: one.label)
+@given(edits=EDITS, mapped=st.sampled_from([*MAPPED, None]))
+def test_a_value_of_every_shape(
+    value: EventValue,
+    edits: list[tuple[int, int]],
+    mapped: Callable[[int, int], bool | None] | None,
+) -> None:
+    plan, data = plan_of({value.label: value.shape}), edited(edits)
+    found = generated(plan, FORMAT, mapped, data)
+    if found is not None:
+        args, faults = reader(plan, FORMAT, mapped)(data)
+        assert faults == ()
+        assert alike(found, args)
+
+
+@pytest.mark.parametrize("value", PLAN.values, ids=lambda one: one.label)
+def test_a_sound_record_is_ordinary(value: EventValue) -> None:
+    plan = plan_of({value.label: value.shape})
+    if not reader(plan, FORMAT, MAPPED[0])(SOUND)[1]:
+        assert generated(plan, FORMAT, MAPPED[0], SOUND) is not None
+
+
+LEAVES: dict[str, Shape] = {
+    "a": Leaf("a", WORD, guards=(Guard("p", 0, 8),)),
+    "b": Leaf("b", SHORT, guards=(Guard("p", 0, 16),)),
+    "c": Leaf("c", SHORT, guards=(Guard("p", 0, 8), Guard("q", 0, 4090))),
+    "d": Leaf("d", WORD, guards=(Guard("p", 0, 8), Guard("q", 0, -8))),
+    "e": Leaf("e", Decode("integer", 32, True)),
+    "f": Leaf("a", Decode("integer", 5, True), 0, 8, 3, guards=(Guard("p", 0, 8),)),
+    "g": Leaf("b", Decode("bool", 16), guards=(Guard("p", 0, 16, kernel=True),)),
+    "h": Leaf("q", Decode("pointer", 64)),
+    "i": Leaf("e", Decode("enum", 32, True, None, (("A", 0), ("B", 1)))),
+}
+NUMBERS = [("p", "Q"), ("q", "Q"), ("a", "q"), ("b", "H"), ("c", "H"), ("d", "q"), ("e", "i"),
+           (COMM, "text")]  # fmt: skip
+NUMBERS_FORMAT: Format = format_of(NUMBERS)
+POINTERS = st.sampled_from([0, 8, 0x1000, NEAR, NEAR + 0xFFF, 1 << 47, 1 << 63, (1 << 64) - 8])
+SMALL = st.sampled_from([0, 0, 1, 77])
+
+
+@given(POINTERS, POINTERS, SMALL, SMALL, SMALL, SMALL, SMALL, st.sampled_from([0, 1, 2]))
+def test_numbers_together(
+    p: int, q: int, a: int, b: int, c: int, d: int, e: int, kind: int
+) -> None:
+    data = record(NUMBERS, [p, q, a, b, c, d, e, b"me"])
+    plan, mapped = plan_of(LEAVES), MAPPED[kind]
+    found = generated(plan, NUMBERS_FORMAT, mapped, data)
+    args, faults = reader(plan, NUMBERS_FORMAT, mapped)(data)
+    # Of a page that a neighbour's number came from nobody asks whether it is there.
+    if found is not None and not (kind == 2 and faults):
+        assert faults == ()
+        assert alike(found, args)
+    if not faults:
+        assert found is not None or p >= 1 << 56 or q >= 1 << 56
+
+
+def test_a_zero_beside_what_was_loaded_is_not_asked_about() -> None:
+    asked = []
+
+    def mapped(thread: int, address: int) -> bool:
+        asked.append(address)
+        return True
+
+    plan = plan_of({label: LEAVES[label] for label in "ab"})
+    page = NEAR & ~0xFFF
+    values = [page, 0, 5, 0, 0, 0, 0, b"me"]
+    found = generated(plan, NUMBERS_FORMAT, mapped, record(NUMBERS, values))
+    assert found == {"a": 5, "b": 0}
+    assert asked == []
+    values[2] = 0
+    found = generated(plan, NUMBERS_FORMAT, mapped, record(NUMBERS, values))
+    assert found == {"a": 0, "b": 0}
+    assert asked != []
+
+
+STRINGS: dict[str, Shape] = {
+    "s": Leaf("s", Decode("text"), guards=(Guard("p"),)),
+    "limited": Leaf("t", Decode("text", limit=3)),
+    "counted": StringShape("c", 8, length=Leaf("n", WORD), guards=(Guard("p"),)),
+    "wide": StringShape("c", 8, "utf-16", length=Leaf("m", Decode("integer", 32, True))),
+}
+STRING_FIELDS = [("p", "Q"), ("n", "q"), ("m", "i"), ("c", "8s"), ("s", "text"), ("t", "text"),
+                 (COMM, "text")]  # fmt: skip
+TEXTS = st.sampled_from([None, b"", b"a", b"\xff\xe2\x82", b"two words", b'"\\\n'])
+
+
+@given(
+    POINTERS,
+    st.sampled_from([0, 1, 7, 8, 9, -1, 1 << 40, 1 << 60]),
+    st.sampled_from([0, 1, 4, 5, -1]),
+    st.sampled_from([b"abcdefgh", bytes(8), b"\xe2\x82\xac\0\0\0\0\0", b"\0bcdefgh"]),
+    TEXTS,
+    TEXTS,
+    st.sampled_from([b"comm", None]),
+    st.integers(0, 12),
+)
+def test_strings(
+    p: int, n: int, m: int, c: bytes, s: bytes | None, t: bytes | None, comm: bytes, cut: int
+) -> None:
+    format = format_of(STRING_FIELDS)
+    data = record(STRING_FIELDS, [p, n, m, c, s, t, comm])
+    data = data[: max(format.size, len(data) - cut)]
+    plan = plan_of(STRINGS)
+    found = generated(plan, format, MAPPED[0], data)
+    if found is not None:
+        args, faults = reader(plan, format, MAPPED[0])(data)
+        assert faults == ()
+        assert alike(found, args)
+
+
+def test_whole_strings_and_cut_ones_are_ordinary() -> None:
+    format = format_of(STRING_FIELDS)
+    data = record(STRING_FIELDS, [NEAR, 9, 4, b"abcdefgh", b"text", b"abcdef", b"comm"])
+    found = generated(plan_of(STRINGS), format, None, data)
+    assert found == {
+        "s": "text",
+        "limited": "abc",
+        "counted": "abcdefgh",
+        "wide": b"abcdefgh".decode("utf-16-le"),
+    }
+    assert isinstance(found["counted"], CutString)
+    assert found["counted"].length == 9
+
+
+def test_a_fault_probe_speaks_for_its_page() -> None:
+    fields = [("p", "Q"), ("a", "q"), ("f", "text"), (COMM, "text")]
+    plan = plan_of({"a": Leaf("a", WORD, guards=(Guard("p"),))}, (FaultProbe("f", "p", 0, 7),))
+    for text, wanted in ((b"", {"a": 0}), (None, None)):
+        data = record(fields, [NEAR, 0, text, b"me"])
+        assert generated(plan, format_of(fields), None, data) == wanted
+
+
+def test_a_record_of_another_event_is_not_ordinary() -> None:
+    fields = [("n", "Q"), (COMM, "text")]
+    data = record(fields, [7, b"me"])
+    plan = plan_of({"n": Leaf("n", WORD)})
+    assert generated(plan, format_of(fields), None, data) == {"n": 7}
+    assert generated(plan, format_of(fields), None, b"\2" + data[1:]) is None
+    assert generated(plan, format_of(fields), None, data[:24]) is None
+
+
+# ------------------------------------------------------------------------------
+# Lines.
+
+
+def lines_of(
+    plan: Plan, fields: list[tuple[str, str]], records: list[bytes], json_lines: bool
+) -> tuple[list[str | None], list[str]]:
+    """Of each record what the function gives, and the line of its event."""
+    decoder = Decoder(format_of(fields), [plan], Nobody())
+    target = Target("hit", plan, tuple(one.label for one in plan.values))
+    both = [JsonLines([target], False) if json_lines else TextLines([target], False) for _ in "12"]
+    read = both[0].reader(decoder, plan, target.labels, None)
+    found: list[str | None] = []
+    wanted = []
+    for number, data in enumerate(records):
+        one = sample(data, 10**15 + 1003 * number)
+        now, cpu, page, at, end, _ = one
+        found.append(read(now, cpu, page, at, end))
+        hit = Hit(target, decoder.event(one), None)
+        wanted.append(both[1].line(hit))
+        if found[-1] is None:
+            both[0].line(hit)  # the columns grow with it, too
+    return found, wanted
+
+
+@pytest.mark.parametrize("json_lines", [False, True], ids=["text", "jsonl"])
+@given(several=st.lists(EDITS, min_size=1, max_size=4))
+def test_lines_of_every_shape(json_lines: bool, several: list[list[tuple[int, int]]]) -> None:
+    for value in PLAN.values:
+        plan = plan_of({value.label: value.shape})
+        records = [SOUND, *[edited([one for one in edits if one[0] >= 8]) for edits in several]]
+        try:
+            found, wanted = lines_of(plan, FIELDS, records, json_lines)
+        except TracerError:  # a string out of its record
+            continue
+        for one, other in zip(found, wanted, strict=True):
+            assert one in (None, other)
+
+
+@pytest.mark.parametrize("json_lines", [False, True], ids=["text", "jsonl"])
+def test_ordinary_lines_are_written_at_once(json_lines: bool) -> None:
+    fields = [("n", "q"), ("p", "Q"), ("s", "text"), (COMM, "text")]
+    plan = plan_of(
+        {
+            "n%": Leaf("n", WORD),
+            "flag": Leaf("n", Decode("bool", 64)),
+            "p": Leaf("p", Decode("pointer", 64)),
+            "s": Leaf("s", Decode("text")),
+        }
+    )
+    texts = [b"a", b'q"uote', b"long enough to grow", b"\xff", b"a"]
+    records = [
+        record(fields, [number * 10**number, NEAR, text, b"a % task"])
+        for number, text in enumerate(texts)
+    ]
+    found, wanted = lines_of(plan, fields, records, json_lines)
+    first = 0 if json_lines else 1  # the first line of a text says what time is 0
+    assert found[first:] == wanted[first:]
+    assert found[:first] == [None] * first
+    if json_lines:
+        assert [json.loads(line)["args"]["n%"] for line in wanted] == [0, 10, 200, 3000, 40000]
+
+
+def test_records_of_a_task_that_waits_have_no_line() -> None:
+    fields = [("n", "q"), (COMM, "text")]
+    plan = plan_of({"n": Leaf("n", WORD)})
+    decoder = Decoder(format_of(fields), [plan], Nobody())
+    target = Target("hit", plan, ("n",))
+    read = JsonLines([target], False).reader(decoder, plan, ("n",), "waits")
+    for comm, empty in ((b"waits", True), (b"runs", False)):
+        now, cpu, page, at, end, _ = sample(record(fields, [7, comm]))
+        line = read(now, cpu, page, at, end)
+        assert line is not None
+        assert (line == "") is empty
+    event = decoder.event(sample(record(fields, [7, b"runs"])))
+    assert isinstance(event, Event)
+    assert event.thread == THREAD
+
+
+def test_a_memo_stays_small() -> None:
+    made: list[object] = []
+
+    def count(key: object) -> int:
+        made.append(key)
+        return len(made)
+
+    memo = Memo(count)
+    assert memo[b"a"] == memo[b"a"] == 1
+    assert memo[b"a" * 300] != memo[b"a" * 300]
+    for number in range(10_000):
+        memo[struct.pack("<I", number)]
+    assert len(memo) <= 4096
