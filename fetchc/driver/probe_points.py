@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.code.uprobe_instructions import LONGEST, nop_bytes, unprobeable
-from fetchc.diag.diagnostic import reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.function_lookup import (
     address_at_point,
     function_at_point,
@@ -52,12 +52,28 @@ def find_site(program: Program, request: PointRequest) -> ProbePoint:
 
     Raises CompileError FC0202, FC0203, FC0206, FC0409, FC0515, FC0516.
     """
-    found = _probeable(program, request, _find(program, request))
+    try:
+        found = _probeable(program, request, _find(program, request))
+    except CompileError as refusal:
+        if refusal.reason != "undecodable code":
+            raise
+        raise _undecodable(program, request.point, refusal.diagnostics[0]) from refusal
     if request.active is None:
         return found
     from fetchc.driver.kernel_points import with_room
 
     return with_room(found, request.active)
+
+
+def _undecodable(program: Program, point: Point | None, said: Diagnostic) -> CompileError:
+    return reject(
+        said.code,
+        f"the code of `{program.path}` cannot be read: {said.message}",
+        None if point is None else point.span,
+        "found on the way there",
+        help=said.help,
+        reason=said.reason,
+    )
 
 
 def _probeable(program: Program, request: PointRequest, found: ProbePoint) -> ProbePoint:
