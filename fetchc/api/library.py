@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from fetchc.api.probe import Argument, Probe
     from fetchc.debuginfo.environment import Environment
+    from fetchc.driver.btf_types import BtfFile
     from fetchc.driver.type_layouts import Layout, Offset
     from fetchc.program import protocol
     from fetchc.syntax.tree import Point
@@ -140,6 +141,20 @@ class Program:
 
         with self._lock:
             return offsets(self._program, text)
+
+    def btf(self, types: Sequence[str] = (), functions: Sequence[str] = ()) -> BtfFile:
+        """BTF of the types whose names match the globs, of prototypes, and of all they lead to.
+
+        Raises CompileError where a name is unknown.
+        """
+        for text in types:
+            given(text, "a type")
+        for text in functions:
+            given(text, "a function")
+        from fetchc.driver.btf_types import btf_of
+
+        with self._lock:
+            return btf_of(self._program, types, functions)
 
     def described(self, name: str) -> list[dict[str, object]]:
         """Every function of exactly this name: name, address, signature, source line."""

@@ -105,8 +105,9 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
         discard(sys.stdout)
         return 0
     except Unwritable as failed:
-        output.say(f"error: standard output cannot be written: {failed}")
-        discard(sys.stdout)
+        output.say(f"error: {failed}")
+        if not failed.path:
+            discard(sys.stdout)
         return 3
     except Exception:  # noqa: BLE001 - anything else is a bug of ours
         import traceback
@@ -148,13 +149,13 @@ def _answered(options: Options, output: Output) -> int:
 
 
 def _apart(run: Callable[[Options, Output], int], options: Options, output: Output) -> int:
-    # What another user's process gives to read is read without the rights of root. `trace` and
-    # `add` do that themselves, for all files, and `perfmap merge`, which writes.
+    # What another user's process gives to read is read without the rights of root. `trace`, `add`
+    # and `btf` do that themselves, for all files, and `perfmap merge`, which writes.
     named = [options.binary, *options.binaries]
     if options.command == "perfmap":
         named += [f"/proc/{pid}/exe" for pid in options.pids]
     foreign = os.geteuid() == 0 and any(path.startswith("/proc/") for path in named)
-    if not foreign or options.command in ("trace", "add"):
+    if not foreign or options.command in ("trace", "add", "btf"):
         return run(options, output)
     from fetchc.cli.parsing_child import Reader, of_another_user
 

@@ -86,6 +86,12 @@ COMMANDS = {
         ("operands", "TYPE[.FIELD]"), 1, None,
         ("binaries", "reference", "debug_dir", "listed", "uncached", "verbose", "color"),
     ),
+    "btf": Command(
+        "btf", "write BTF of types, for other tools", ("operands", "TYPE"), 0, None,
+        (
+            *_BINARY, "prototypes", "written", "listed", "uncached", "verbose", "color",
+        ),
+    ),
     "check": Command(
         "check", "check definitions against a kernel's rules", ("operands", "DEFINITION"), 0, None,
         ("arch", "kernel", "listed", "expr", "color"),
@@ -184,6 +190,11 @@ OPTIONS = {
         "functions", ("-f", "--function"), "FUNCTION", "a function, or a glob; may be repeated",
         many=True,
     ),
+    "prototypes": Option(
+        "functions", ("-f", "--function"), "FUNCTION", "its prototype, too; may be repeated",
+        many=True,
+    ),
+    "written": Option("output", ("-o", "--output"), "FILE", "the file to write", required=True),
     "pid": Option(
         "pids", ("-p", "--pid"), "PID", "only this process with its threads and children",
         many=True, number=int,
@@ -265,6 +276,7 @@ class Options:
         self.environment: Environment | None = None  # of the run; None: the library's default
         self.verbose = False
         self.binaries: list[str] = []  # of `offsets`
+        self.output = ""  # of `btf`
         # Of `add` and `remove`.
         self.group: str | None = None
         self.event: str | None = None

@@ -27,7 +27,14 @@ __all__ = [
 
 
 class Unwritable(Exception):
-    """Standard output takes no results: closed, or its disk is full."""
+    """A file takes no results: it is closed, or its disk is full. No ``path``: standard output."""
+
+    def __init__(self, reason: str | None, path: str = "") -> None:
+        super().__init__(reason, path)  # what a pickle has
+        self.path = path
+
+    def __str__(self) -> str:
+        return f"{self.path or 'standard output'} cannot be written: {self.args[0]}"
 
 
 def exit_status(refused: Sequence[Diagnostic]) -> int:
@@ -163,6 +170,34 @@ def _harmless(text: str) -> str:
     from fetchc.diag.render import printable
 
     return printable(text)
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Make ``content`` the file at ``path``: all of it, or the file stays as it was.
+
+    What is no regular file (``/dev/stdout``) is written to. Raises Unwritable.
+    """
+    from tempfile import mkstemp
+
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "wb") as file:
+                file.write(content)
+            return
+        place = os.path.realpath(path)
+        handle, partial = mkstemp(dir=os.path.dirname(place), prefix=".fetchc-")
+        try:
+            with open(handle, "wb") as file:
+                file.write(content)
+            mask = os.umask(0)
+            os.umask(mask)
+            os.chmod(partial, 0o666 & ~mask)
+            os.replace(partial, place)
+        except BaseException:
+            os.unlink(partial)
+            raise
+    except OSError as error:
+        raise Unwritable(error.strerror, path) from error
 
 
 # ------------------------------------------------------------------------------

@@ -37,7 +37,17 @@ if TYPE_CHECKING:
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
 
-__all__ = ["Layout", "Offset", "Row", "VariantRows", "layout", "layouts", "offsets"]
+__all__ = [
+    "Layout",
+    "Offset",
+    "Row",
+    "VariantRows",
+    "layout",
+    "layouts",
+    "named_types",
+    "offsets",
+    "types_checker",
+]
 
 
 class Row(Record):
@@ -72,20 +82,21 @@ class Layout(Record):
     variants: tuple[VariantRows, ...] = ()
 
 
-def layouts(program: Program, glob: str) -> list[Layout]:
-    """Layouts of the types that match; a name without wildcards is looked up directly."""
+def named_types(program: Program, glob: str) -> list[TypeId]:
+    """The types that match; a name without wildcards is looked up directly."""
     exact = "*" not in glob and ("?" not in glob or bool(program.types_named(glob, None)))
     names = [glob] if exact else matching(program.type_names(), glob)
-    machine = architecture(program.architecture)
-    rules = language(program.main_language())
-    site = Site(program, machine, rules, None, Address(0), False, False)
-    checker = Checker(site)
+    return [type_id for name in names for type_id in program.types_named(name, None)]
+
+
+def layouts(program: Program, glob: str) -> list[Layout]:
+    """Layouts of the types that match, each once."""
+    checker = types_checker(program)
     result: list[Layout] = []
-    for name in names:
-        for type_id in program.types_named(name, None):
-            shown = layout(checker, type_id)
-            if shown not in result:
-                result.append(shown)
+    for type_id in named_types(program, glob):
+        shown = layout(checker, type_id)
+        if shown not in result:
+            result.append(shown)
     return result
 
 
@@ -200,7 +211,7 @@ def offsets(program: Program, text: str) -> tuple[Offset, ...]:
     Raises CompileError where a name is unknown (FC0204, FC0302), means several things that differ
     (FC0208), or is reached through a pointer (FC0301).
     """
-    checker = _checker(program)
+    checker = types_checker(program)
     name = _type_of(program, text)
     whole = len(name) == len(text)
     answers: dict[tuple[Offset, ...], TypeId] = {}
@@ -220,7 +231,8 @@ def offsets(program: Program, text: str) -> tuple[Offset, ...]:
     return next(iter(answers))
 
 
-def _checker(program: Program) -> Checker:
+def types_checker(program: Program) -> Checker:
+    """What reads types where no function is probed."""
     machine = architecture(program.architecture)
     rules = language(program.main_language())
     return Checker(Site(program, machine, rules, None, Address(0), False, False))

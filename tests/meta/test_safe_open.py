@@ -19,7 +19,7 @@ OWN = {
     "cli/batch_command.py": (1, "the questions that the user names: a FIFO on purpose"),
     "cli/module_finder.py": (1, "what Python keeps of fetchc's own modules"),
     "cli/parsing_child.py": (2, "/dev/null; what the process has open itself, as names"),
-    "cli/output.py": (1, "/dev/null"),
+    "cli/output.py": (2, "/dev/null; the device that the user has it write to"),
     "debuginfo/btf/btf_format.py": (1, "/proc/kallsyms"),
     "debuginfo/btf/event_formats.py": (2, "tracefs"),
     "debuginfo/btf/kernel_program.py": (1, "/sys/kernel/notes"),
