@@ -5,6 +5,27 @@ from __future__ import annotations
 from fetchc import __version__
 from fetchc.answers.question import by_probe
 from fetchc.diag.diagnostic import shortened
+from fetchc.ir.fetch import (
+    Absolute,
+    Array,
+    Bits,
+    Char,
+    Comm,
+    Deref,
+    Image,
+    Immediate,
+    KernelValue,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Symbol,
+    Text,
+    Word,
+    chain,
+)
+from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,7 +38,7 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.check_definitions import Checked
     from fetchc.driver.explain_fetch import Explained
-    from fetchc.ir.fetch import Decode
+    from fetchc.ir.fetch import Decode, Fetch, Store
 
 __all__ = ["decode", "document", "explanation", "refused", "verdicts"]
 
@@ -77,6 +98,7 @@ def _probe(probe: Probe, arguments: Sequence[Argument]) -> dict[str, Any]:
                 "name": each.name,
                 "expression": each.text,
                 "fetcharg": each.part.body,
+                "chain": chain_document(each.part.fetch, probe.word_bytes),
                 "type": each.part.type,
                 "decode": decode(each.part.decode, each.length),
                 "companion_of": each.companion_of,
@@ -84,6 +106,58 @@ def _probe(probe: Probe, arguments: Sequence[Argument]) -> dict[str, Any]:
             for each in probe.named(arguments)
         ],
     }
+
+
+def chain_document(fetched: Fetch, word_bytes: int) -> dict[str, Any]:
+    """A fetch as data: what it begins at, the loads that follow, and what is stored of the last."""
+    base, loads = chain(fetched.value, word_bytes)
+    begin: dict[str, Any]
+    match base:
+        case Register(name):
+            begin = {"kind": "register", "name": name}
+        case StackPointer() | StackEntry():
+            begin = {"kind": "stack_pointer"}
+        case ReturnValue():
+            begin = {"kind": "return_value"}
+        case Comm():
+            begin = {"kind": "comm"}
+        case Immediate(value):
+            begin = {"kind": "constant", "value": value}
+        case Absolute(address):
+            begin = {"kind": "address", "value": address}
+        case Image(offset):
+            begin = {"kind": "image", "offset": offset}
+        case KernelValue(_, text):
+            begin = {"kind": "kernel", "text": text}
+        case Deref():
+            raise AssertionError("a load below the innermost value")
+        case _:
+            assert_never(base)
+    steps = [{"offset": one.offset} | ({"user": True} if one.user else {}) for one in loads]
+    return {"base": begin, "loads": steps, "store": _store(fetched.store)}
+
+
+def _store(store: Store) -> dict[str, Any]:
+    match store:
+        case Word():
+            return {"kind": "word"}
+        case Scalar(kind, bits):
+            return {
+                "kind": {"u": "unsigned", "s": "signed", "x": "hexadecimal"}[kind],
+                "bits": bits,
+            }
+        case Char():
+            return {"kind": "char", "bits": 8}
+        case Bits(width, offset, container):
+            return {"kind": "bit_field", "bits": width, "shift": offset, "container": container}
+        case Text(user):
+            return {"kind": "string"} | ({"user": True} if user else {})
+        case Symbol():
+            return {"kind": "symbol"}
+        case Array(element, count):
+            return _store(element) | {"count": count}
+        case _:
+            assert_never(store)
 
 
 def decode(decoding: Decode, length: str | None = None) -> dict[str, Any]:

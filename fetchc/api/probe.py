@@ -170,6 +170,11 @@ class Probe:
         return self._program.file_offset(site.address)
 
     @property
+    def word_bytes(self) -> int:
+        """Bytes of an address of the program."""
+        return self._program.word_bytes
+
+    @property
     def in_kernel(self) -> bool:
         """Whether the probe is one of the kernel itself; it has no address then but 0."""
         return self._program.in_kernel

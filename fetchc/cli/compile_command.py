@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
-_TOOLS = ("perf", "bpftrace")  # the formats of fetchc.emit.output_formats
+_TOOLS = ("perf", "bpftrace", "tetragon")  # the formats of fetchc.emit.output_formats
 
 
 def run(options: Options, output: Output) -> int:
@@ -48,7 +48,7 @@ def run(options: Options, output: Output) -> int:
         for probe, arguments in groups:
             output.exact(probe.definition(arguments))
     elif options.format in _TOOLS and groups:
-        _for_tool(output, options.format, groups)
+        _for_tool(options, output, groups)
     return exit_status([each for one in outcomes for each in one.refused])
 
 
@@ -73,12 +73,16 @@ def _settled(format: str) -> tuple[str, ...]:
     return settled(format)
 
 
-def _for_tool(output: Output, format: str, groups: list[tuple[Probe, list[Argument]]]) -> None:
+def _for_tool(options: Options, output: Output, groups: list[tuple[Probe, list[Argument]]]) -> None:
     from fetchc.emit.output_formats import written
 
     events = [event for probe, arguments in groups for event in probe.events(arguments)]
-    result = written(format, events)
+    result = written(options.format, events, options.btf)
     output.diagnostics(result.warnings, "")
+    if result.btf:
+        from fetchc.cli.output import replace_file
+
+        replace_file(options.btf, result.btf)
     output.exact(result.text)
 
 

@@ -65,8 +65,8 @@ COMMANDS = {
     "compile": Command(
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
         (
-            *_BINARY, "function", "at", *_RETURN, "active", "kernel", "compiled", "expr",
-            "batch", "uncached", "verbose", "color",
+            *_BINARY, "function", "at", *_RETURN, "active", "kernel", "compiled", "btf",
+            "expr", "batch", "uncached", "verbose", "color",
         ),
     ),
     "functions": Command(
@@ -177,9 +177,11 @@ OPTIONS = {
     ),
     "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
     "compiled": Option(
-        "format", ("--format",), "F", "fetcharg (one an expression), probe, perf, bpftrace or json",
-        ("fetcharg", "probe", "perf", "bpftrace", "json"),
+        "format", ("--format",), "F",
+        "fetcharg (one an expression), probe, perf, bpftrace, tetragon or json",
+        ("fetcharg", "probe", "perf", "bpftrace", "tetragon", "json"),
     ),
+    "btf": Option("btf", ("--btf",), "FILE", "with --format tetragon: the file of BTF to write"),
     "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
     "expr": Option(
         "expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash",
@@ -277,6 +279,7 @@ class Options:
         self.verbose = False
         self.binaries: list[str] = []  # of `offsets`
         self.output = ""  # of `btf`
+        self.btf = ""  # of `compile`
         # Of `add` and `remove`.
         self.group: str | None = None
         self.event: str | None = None

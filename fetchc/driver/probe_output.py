@@ -80,6 +80,7 @@ def event(
         counted,
         _is_elf(program.path),
         static,
+        build_id=program.build_id or "",
     )
 
 

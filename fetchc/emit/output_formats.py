@@ -28,9 +28,13 @@ __all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "wri
 RAISING = ("bpftrace",)
 """Formats whose tools raise the counter of a static probe."""
 
+NAMING_BTF = ("tetragon",)
+"""Formats whose text names a file of BTF."""
+
 FORMATS = {
     "perf": "fetchc.emit.perf_probe",
     "bpftrace": "fetchc.emit.bpftrace_program",
+    "tetragon": "fetchc.emit.tetragon_policy",
 }
 
 
@@ -72,6 +76,7 @@ class Event(Record):
     file. ``start``: it is the first of a function that has a symbol. ``ambiguous``: ``offset``,
     taken for an address, is one of the file too. ``machine`` is a key of targets/arch.
     ``elf``: the file is of that format, whose addresses tools can tell from offsets.
+    ``build_id``: the file's, empty without one.
     ``counted``: the program passes the probe by unless a counter of its memory is raised.
     ``static`` is ``provider:name`` of such a probe that is at this address alone.
     ``point``: the probe is in the kernel, and what is said of a file does not count.
@@ -93,17 +98,22 @@ class Event(Record):
     elf: bool = True
     static: str = ""
     point: KernelPoint | None = None
+    build_id: str = ""
 
 
 class Written(Record):
-    """The output of a format, and warnings about it."""
+    """The output of a format, and warnings about it; ``btf`` is a file that the text refers to."""
 
     text: str
     warnings: tuple[Diagnostic, ...]
+    btf: bytes = b""
 
 
-def written(format: str, events: Sequence[Event]) -> Written:
-    """``events`` in the format of that name; raises CompileError for what it cannot carry."""
+def written(format: str, events: Sequence[Event], btf: str = "") -> Written:
+    """``events`` in the format of that name; ``btf`` is the file of BTF that the text may name.
+
+    Raises CompileError for what the format cannot carry.
+    """
     if any(event.counted and not (event.static and format in RAISING) for event in events):
         raise reject(
             "FC0514",
@@ -114,7 +124,8 @@ def written(format: str, events: Sequence[Event]) -> Written:
             ),
             help="use `--format probe`, `fetchc trace` or `fetchc add`",
         )
-    result: Written = _module(format).write(events)
+    options = (btf,) if format in NAMING_BTF else ()
+    result: Written = _module(format).write(events, *options)
     return result
 
 

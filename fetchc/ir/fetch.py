@@ -25,6 +25,7 @@ __all__ = [
     "Image",
     "Immediate",
     "KernelValue",
+    "Load",
     "Register",
     "ReturnValue",
     "Scalar",
@@ -36,11 +37,15 @@ __all__ = [
     "Value",
     "Word",
     "body",
+    "chain",
     "fixed_bytes",
     "is_address",
     "number",
     "type_text",
 ]
+
+
+_WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
 
 
 class Register(Record):
@@ -129,6 +134,32 @@ def is_address(value: Value) -> bool:
     return isinstance(value, Absolute | Image)
 
 
+class Load(Record):
+    """One load of a chain: of what is ``offset`` bytes from the address before.
+
+    ``user`` is as in :class:`Deref`.
+    """
+
+    offset: int
+    user: bool
+
+
+def chain(value: Value, word_bytes: int = _WORD_BYTES) -> tuple[Value, tuple[Load, ...]]:
+    """What a value begins at, and the loads that follow, in their order.
+
+    A word of the stack is a load at the stack pointer. The last load is as wide as the value is
+    stored, those before it load an address.
+    """
+    loads: list[Load] = []
+    while isinstance(value, Deref):
+        loads.append(Load(value.offset, value.user))
+        value = value.base
+    if isinstance(value, StackEntry):
+        loads.append(Load(word_bytes * value.index, False))
+        value = StackPointer()
+    return value, tuple(reversed(loads))
+
+
 class Word(Record):
     """No type written: a machine word, printed in hexadecimal."""
 
@@ -176,8 +207,6 @@ class Array(Record):
 
 
 Store = Word | Scalar | Char | Bits | Text | Symbol | Array
-
-_WORD_BYTES = 8  # long of a 64-bit kernel; the others are not supported
 
 
 def fixed_bytes(store: Store) -> int:

@@ -47,6 +47,7 @@ MODULES: dict[str, str] = {
     'arch/s390x': 'arch_s390x',
     'arch/x86_64': 'arch_x86_64',
     'backend/bpftrace': 'backend_bpftrace',
+    'backend/tetragon': 'backend_tetragon',
     'kernel/linux': 'kernel_linux',
     'kernel/macros': 'kernel_macros',
     'kernel/symbols': 'kernel_symbols',
