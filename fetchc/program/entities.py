@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
+    "BuildInfo",
     "NO_LOCATION",
     "Absent",
     "AtAddress",
@@ -108,6 +109,18 @@ class Variable(Record):
     called: Address | None = None
     outermost: bool = False
     elsewhere: bool = False
+
+
+class BuildInfo(Record):
+    """What Go's linker wrote of a program: ``go version -m`` prints it.
+
+    ``version`` is the toolchain's, ``go1.22.10``. ``modules`` are the main module and all that it
+    needs, each with its version, which is empty where there is none: ``(devel)``, or a module that
+    another one replaces.
+    """
+
+    version: str
+    modules: tuple[tuple[str, str], ...]
 
 
 class Instance(Record):

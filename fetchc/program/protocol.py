@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from fetchc.program.entities import (
+        BuildInfo,
         Callers,
         Extent,
         Function,
@@ -240,6 +241,9 @@ class GoFacts(Protocol):
 
     def runtime_types(self) -> RuntimeTypes | None:
         """The descriptors of types; None where there are none, or symbols are missing."""
+
+    def build_info(self) -> BuildInfo | None:
+        """What the linker wrote of the program's modules; None where no Go linker wrote it."""
 
 
 class DotnetFacts(Protocol):

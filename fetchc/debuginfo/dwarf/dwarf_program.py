@@ -761,6 +761,13 @@ class DwarfGo:
             )
         return program._runtime_types
 
+    def build_info(self) -> BuildInfo | None:
+        """What the linker wrote of the program's modules; None where no Go linker wrote it."""
+        from fetchc.debuginfo.go.build_info import build_info
+        from fetchc.debuginfo.go.moduledata import Memory
+
+        return build_info(Memory(self._program._elf, self._program.architecture))
+
 
 def _keep(cache: dict[Key, Answer], key: Key, answer: Answer) -> None:
     # Bounded by starting anew: a process that asks so much has no favourites.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.byte_reader import decode_number, encode_number, record_layout
 from fetchc.debuginfo.dwarf.subprograms import ABI0
+from fetchc.debuginfo.go.build_info import build_strings
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import Variable
 from fetchc.quantities import Address
@@ -30,10 +31,6 @@ __all__ = [
 ]
 
 LABEL = "runtime.moduledata"
-# Source: Go 1.15 to 1.27, src/debug/buildinfo and src/cmd/link/internal/ld/data.go (buildinfo).
-_BUILD_INFO = b"\xff Go buildinf:"
-_INLINE = 2  # of the flags: the version itself follows, from 1.18 on
-_LONGEST_VERSION = 256
 _LONGEST_TABLE = 1 << 28  # entries of a slice
 _CURE = "build it with its debug information: without `-s` and `-w` in `-ldflags`"
 
@@ -67,37 +64,13 @@ class Module(Record):
 
 def build_version(memory: Memory) -> GoVersion | None:
     """Which Go built the program; None where the linker's note of it is missing or unreadable."""
-    for segment in sorted(memory.elf.segments, key=lambda one: not one.flags & 2):
-        if not segment.file_size:
-            continue
-        for at in memory.elf.window(LABEL, segment.address).find_all(_BUILD_INFO):
-            address = segment.address + at
-            found = None if address % 16 else _stated(memory, address)
-            if found is not None:
-                return found
-    return None
-
-
-def _stated(memory: Memory, address: int) -> GoVersion | None:
-    label = ".go.buildinfo"
-    try:
-        size, flags = memory.take(address + len(_BUILD_INFO), 2, label)
-        if flags & _INLINE:
-            length, start = memory.number(address + 32, 1, label), address + 33
-        elif size == memory.word_bytes:
-            start, length = memory.words(memory.word(address + 16, label), 2, label)
-        else:
-            return None
-        raw = memory.take(start, min(length, _LONGEST_VERSION), label)
-    except DebugInfoError:
-        return None
-    text = raw.decode("utf-8", "replace")
-    # "go1.22.10", "go1.24.1 X:noswissmap", "devel go1.23-abcdef"
-    for word in text.split():
-        major, _, rest = word.partition(".")
-        digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-        if major == "go1" and digits and len(digits) < 4:
-            return GoVersion(text, int(digits))
+    for text, _ in build_strings(memory):
+        # "go1.22.10", "go1.24.1 X:noswissmap", "devel go1.23-abcdef"
+        for word in text.split():
+            major, _, rest = word.partition(".")
+            digits = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+            if major == "go1" and digits and len(digits) < 4:
+                return GoVersion(text, int(digits))
     return None
 
 
