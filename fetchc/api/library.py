@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fetchc.driver.btf_types import BtfFile
     from fetchc.driver.type_layouts import Layout, Offset
     from fetchc.program import protocol
+    from fetchc.program.entities import BuildInfo
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel_versions import Kernel
 
@@ -99,6 +100,11 @@ class Program:
     def architecture(self) -> str:
         """The machine: ``x86_64``, ``aarch64``, ..."""
         return self._program.architecture
+
+    def build_info(self) -> BuildInfo | None:
+        """What Go's linker wrote of the toolchain and the modules; None of other programs."""
+        with self._lock:
+            return None if self._program.go is None else self._program.go.build_info()
 
     def functions(self, glob: str = "*") -> Iterator[str]:
         """Names of functions with code and of static probes that match ``glob``, sorted."""

@@ -21,6 +21,13 @@ __all__ = ["run"]
 
 def run(options: Options, output: Output) -> int:
     """Print the table: of each field the offsets, with the binaries that have them."""
+    if options.format not in ("text", "json") or options.into or options.verify or options.fields:
+        from fetchc.cli.version_tables_output import by_version
+
+        return by_version(options, output)
+    if not options.operands:
+        output.say("error: TYPE[.FIELD] is missing")
+        return 2
     if watched():  # else the process is another one's, and what is frozen is never freed
         gc.freeze()  # the command's own objects are not looked through for each binary
     table = compare(

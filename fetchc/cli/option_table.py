@@ -83,8 +83,11 @@ COMMANDS = {
     ),
     "offsets": Command(
         "offsets", "compare where members are, over many binaries",
-        ("operands", "TYPE[.FIELD]"), 1, None,
-        ("binaries", "reference", "debug_dir", "listed", "uncached", "verbose", "color"),
+        ("operands", "TYPE[.FIELD]"), 0, None,
+        (
+            "binaries", "reference", "debug_dir", "tabled", "fields", "into", "verify", "version",
+            "uncached", "verbose", "color",
+        ),
     ),
     "btf": Command(
         "btf", "write BTF of types, for other tools", ("operands", "TYPE"), 0, None,
@@ -183,6 +186,18 @@ OPTIONS = {
     ),
     "btf": Option("btf", ("--btf",), "FILE", "with --format tetragon: the file of BTF to write"),
     "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
+    "tabled": Option(
+        "format", ("--format",), "F", "text, json; by version of a module: builds, otel-go, obi",
+        ("text", "json", "builds", "otel-go", "obi"),
+    ),
+    "fields": Option(
+        "fields", ("--fields",), "FILE", "the members that a tracker_input.json names"
+    ),
+    "into": Option("into", ("--into",), "FILE", "add to the table in FILE"),
+    "verify": Option("verify", ("--verify",), "FILE", "compare the table in FILE with binaries"),
+    "version": Option(
+        "version", ("--version",), "V", "the version of modules of which the binary says none"
+    ),
     "expr": Option(
         "expr", ("--expr",), "EXPR", "an expression, also one that starts with a dash",
         many=True,
@@ -277,7 +292,12 @@ class Options:
         self.uncached = False
         self.environment: Environment | None = None  # of the run; None: the library's default
         self.verbose = False
-        self.binaries: list[str] = []  # of `offsets`
+        # Of `offsets`.
+        self.binaries: list[str] = []
+        self.fields = ""
+        self.into = ""
+        self.verify = ""
+        self.version = ""
         self.output = ""  # of `btf`
         self.btf = ""  # of `compile`
         # Of `add` and `remove`.

@@ -5,11 +5,33 @@ from __future__ import annotations
 import sys
 import time
 
-__all__ = ["Progress"]
+__all__ = ["Counter", "Progress"]
 
 SILENT_SECONDS = 0.5  # what takes no longer says nothing
 ERASE = "\r\x1b[K"
 WIDTH = 30  # of the bar
+
+
+class Counter:
+    """How many programs were read, on one line of standard error that goes away at the end."""
+
+    def __init__(self) -> None:
+        self._begin = self._last = time.monotonic()
+
+    def __call__(self, done: int) -> None:
+        """Draw the line, ten times a second at most."""
+        now = time.monotonic()
+        if now - self._begin < SILENT_SECONDS or now - self._last < 0.1:
+            return
+        self._last = now
+        sys.stderr.write(f"{ERASE}{done:,} programs read")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        """Take the line away."""
+        if self._last > self._begin:
+            sys.stderr.write(ERASE)
+            sys.stderr.flush()
 
 
 class Progress:

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     ]
 
 __all__ = [
-    "BuildInfo",
     "NO_LOCATION",
     "Absent",
     "AtAddress",
     "AtSymbol",
+    "BuildInfo",
     "Caller",
     "Callers",
     "Constant",

@@ -16,6 +16,7 @@ OPENER = "debuginfo/safe_open.py"
 # Module: its calls that open, and what they open.
 OWN = {
     "ceilings.py": (2, "/proc/self/status and /proc/self/maps"),
+    "answers/binary_sources.py": (1, "the folder that the user names, to list it"),
     "cli/batch_command.py": (1, "the questions that the user names: a FIFO on purpose"),
     "cli/module_finder.py": (1, "what Python keeps of fetchc's own modules"),
     "cli/parsing_child.py": (2, "/dev/null; what the process has open itself, as names"),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.separate.debug_file_search import Search
     from fetchc.program.entities import (
         AtAddress,
+        BuildInfo,
         Callers,
         Extent,
         Function,

@@ -1,0 +1,171 @@
+"""Programs out of folders, tar archives and OCI image layouts, one at a time.
+
+What is in an archive is copied to a file without a name of the archive's choosing, and removed
+when the next one is asked for. Archives are strangers' files: members have a greatest size and
+number, links and devices are passed over, and nothing is unpacked to a path that they name.
+Source: OCI image layout specification (index.json, blobs/ALGORITHM/ENCODED), image manifest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tarfile
+import tempfile
+import zlib
+from contextlib import contextmanager
+
+from fetchc.debuginfo.safe_open import open_regular, read_regular
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import IO, Any
+
+__all__ = ["BinarySource", "sources"]
+
+_ELF = b"\x7fELF"
+_LARGEST = 1 << 31  # bytes of a program
+_MEMBERS = 1 << 20  # of an archive
+_DOCUMENT = 1 << 24  # bytes of an index or a manifest
+_LAYERS = 512  # of an image
+_DIGEST = re.compile(r"(sha256|sha512):([0-9a-f]{64,128})\Z")
+_COPY = 1 << 20
+
+
+class BinarySource:
+    """A program: what people call it, and where its bytes are while it is asked for."""
+
+    __slots__ = ("label", "path")
+
+    def __init__(self, label: str, path: str) -> None:
+        self.label = label
+        self.path = path
+
+
+def sources(paths: Iterable[str], problems: list[str]) -> Iterator[BinarySource]:
+    """The programs that ``paths`` are, or have in them, in the order of their names.
+
+    A file that is none of an archive, a folder or an image is taken as it is. What cannot be read
+    is a line in ``problems``. A copy out of an archive is there until the next one is asked for.
+    """
+    for path in paths:
+        try:
+            if os.path.isdir(path):
+                is_image = os.path.isfile(os.path.join(path, "oci-layout"))
+                yield from _image(path, problems) if is_image else _folder(path)
+                continue
+            with _opened(path) as file:
+                is_program = file.read(len(_ELF)) == _ELF
+                file.seek(0)
+                is_archive = not is_program and tarfile.is_tarfile(file)
+                file.seek(0)
+                if is_archive:
+                    yield from _archive(path, file, problems)
+            if not is_archive:
+                yield BinarySource(path, path)
+        except (OSError, tarfile.TarError, EOFError, zlib.error, ValueError) as refused:
+            problems.append(f"{path}: {refused}")
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[IO[bytes]]:
+    handle, _ = open_regular(path)
+    with os.fdopen(handle, "rb") as file:
+        yield file
+
+
+def _folder(path: str) -> Iterator[BinarySource]:
+    for folder, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            found = os.path.join(folder, name)
+            if os.path.islink(found) or not os.path.isfile(found):
+                continue
+            try:
+                with _opened(found) as file:
+                    is_program = file.read(len(_ELF)) == _ELF
+            except OSError:
+                continue  # of another user
+            if is_program:
+                yield BinarySource(found, found)
+
+
+def _archive(label: str, file: IO[bytes], problems: list[str]) -> Iterator[BinarySource]:
+    with tarfile.open(fileobj=file, mode="r|*") as archive:
+        for number, member in enumerate(archive):
+            if number >= _MEMBERS:
+                problems.append(f"{label}: more than {_MEMBERS:,} members: the others are left out")
+                return
+            if not member.isreg() or member.size < len(_ELF):
+                continue
+            within = f"{label}:{member.name}"
+            if member.size > _LARGEST:
+                problems.append(f"{within}: {member.size:,} bytes are too many for a program")
+                continue
+            content = archive.extractfile(member)
+            if content is not None:
+                yield from _copied(within, content)
+
+
+def _copied(label: str, content: IO[bytes]) -> Iterator[BinarySource]:
+    begin = content.read(len(_ELF))
+    if begin != _ELF:
+        return
+    with tempfile.NamedTemporaryFile(prefix="fetchc-") as copy:
+        copy.write(begin)
+        while part := content.read(_COPY):
+            copy.write(part)
+        copy.flush()
+        yield BinarySource(label, copy.name)
+
+
+# ------------------------------------------------------------------------------
+# OCI images
+
+
+def _image(path: str, problems: list[str]) -> Iterator[BinarySource]:
+    for number, layer in enumerate(_layers(path, _document(path, "index.json"), 0)):
+        if number >= _LAYERS:
+            problems.append(f"{path}: more than {_LAYERS} layers: the others are left out")
+            return
+        blob = os.path.join(path, _blob(layer))
+        try:
+            with _opened(blob) as file:
+                yield from _archive(f"{path}:{layer[7:19]}", file, problems)
+        except (OSError, tarfile.TarError, EOFError, zlib.error) as refused:
+            problems.append(f"{blob}: {refused}")
+
+
+def _layers(path: str, document: Any, depth: int) -> Iterator[str]:
+    # Digests of the layers of all manifests, each once; an index leads to manifests or indices.
+    seen = set()
+    try:
+        for each in document.get("layers", ()):
+            digest = each["digest"]
+            if digest not in seen:
+                seen.add(digest)
+                yield digest
+        for each in document.get("manifests", ()) if depth < 3 else ():
+            for digest in _layers(path, _document(path, _blob(each["digest"])), depth + 1):
+                if digest not in seen:
+                    seen.add(digest)
+                    yield digest
+    except (KeyError, TypeError, AttributeError) as wrong:
+        raise ValueError(f"the image's manifest makes no sense: {wrong}") from None
+
+
+def _document(path: str, name: str) -> Any:
+    text = read_regular(os.path.join(path, name), _DOCUMENT)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as wrong:
+        raise ValueError(f"{name} is no JSON: {wrong}") from None
+
+
+def _blob(digest: object) -> str:
+    found = _DIGEST.match(digest) if isinstance(digest, str) else None
+    if found is None:
+        raise ValueError(f"{digest!r} is no digest")
+    return f"blobs/{found[1]}/{found[2]}"

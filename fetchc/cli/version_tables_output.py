@@ -1,0 +1,199 @@
+"""``fetchc offsets`` by version: tables that agents read, added to a file or compared with it."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from fetchc.answers.offset_collection import Collection, add, collect
+from fetchc.answers.version_tables import (
+    FORMS,
+    Member,
+    VersionTable,
+    Wanted,
+    difference,
+    form_of,
+    read_members,
+    semantic_version,
+)
+from fetchc.ceilings import unwatch
+from fetchc.cli.output import replace_file
+from fetchc.debuginfo.safe_open import read_regular
+from fetchc.diag.diagnostic import DebugInfoError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
+
+    from fetchc.answers.offset_collection import Examined
+    from fetchc.cli.option_table import Options
+    from fetchc.cli.output import Output
+
+__all__ = ["by_version"]
+
+_LARGEST = 1 << 28  # bytes of a table
+_SAVED = 10.0  # seconds between two writings of the file, so that little is lost
+
+
+def by_version(options: Options, output: Output) -> int:
+    """Look the members up in all binaries; the table goes to standard output or ``--into``."""
+    wrong = _usage(options)
+    if wrong:
+        output.say(f"error: {wrong}")
+        return 2
+    unwatch()  # each binary has its own bounds
+    stored = options.into or options.verify
+    text = _read(stored) if options.verify or os.path.exists(stored) else ""
+    form = options.format
+    if form not in FORMS:
+        form = form_of(stored, text) if text else FORMS[0]
+    table = VersionTable.read(stored, text, form) if text else VersionTable()
+    wanted = _wanted(options, table)
+    if not wanted:
+        output.say("error: no member is named: TYPE.FIELD, or --fields FILE")
+        return 2
+    found = VersionTable() if options.verify else table
+    request = Collection(
+        tuple(wanted),
+        options.version.removeprefix("v"),
+        tuple(options.debug_dirs),
+        frozenset() if options.verify else _complete(table, wanted),
+        bounded=True,
+    )
+    return _Run(options, output, form, table, found).run(request)
+
+
+def _usage(options: Options) -> str:
+    if options.into and options.verify:
+        return "--into adds to a table, --verify compares with one: give one of them"
+    if options.references:
+        return "tables by version are of programs with debug information: leave --reference out"
+    if options.version:
+        try:
+            semantic_version(options.version)
+        except ValueError as wrong:
+            return f"--version: {wrong}"
+    for text in options.operands:
+        if text.rpartition("/")[2].count(".") < 2:
+            return f"`{text}` names no member: PACKAGE.TYPE.FIELD"
+    return ""
+
+
+def _read(path: str) -> str:
+    try:
+        return read_regular(path, _LARGEST).decode("utf-8", "replace")
+    except OSError as refused:
+        what = f"cannot be read: {refused.strerror}"
+        raise DebugInfoError("FC0901", path, what) from None
+
+
+def _wanted(options: Options, table: VersionTable) -> list[Wanted]:
+    named = [_member(text) for text in options.operands]
+    if options.fields:
+        named += read_members(options.fields, _read(options.fields))
+    if not named:  # those that the file has
+        named = [Wanted(each.package, each.struct, each.field) for each in table.offsets]
+    return list(dict.fromkeys(named))
+
+
+def _member(text: str) -> Wanted:
+    # `gopkg.in/yaml.v3.Node.Kind`: the package may have dots, the last two names have none.
+    package, struct, field = text.rsplit(".", 2)
+    return Wanted(package, struct, field)
+
+
+def _complete(table: VersionTable, wanted: list[Wanted]) -> frozenset[str]:
+    # Modules with a version, and build IDs, of which the table has every member that is wanted.
+    members: dict[str, list[Member]] = {}
+    names = {(each.package, each.struct, each.field) for each in wanted}
+    for each in table.offsets:
+        if (each.package, each.struct, each.field) in names:
+            members.setdefault(each.module, []).append(each)
+    listed = sum(map(len, members.values()))
+    found = set()
+    if listed == len(names):
+        for module, own in members.items():
+            versions = set.intersection(*[set(table.offsets[each]) for each in own])
+            found |= {f"{module}@{version}" for version in versions} if module else set()
+        found |= set(table.builds)
+    return frozenset(found)
+
+
+class _Run:
+    def __init__(
+        self,
+        options: Options,
+        output: Output,
+        form: str,
+        table: VersionTable,
+        found: VersionTable,
+    ) -> None:
+        self._options = options
+        self._output = output
+        self._form = form
+        self._table = table
+        self._found = found
+        self._problems = 0
+        self._known = 0
+        self._programs = 0
+
+    def run(self, request: Collection) -> int:
+        try:
+            self._collect(request)
+        finally:
+            if self._options.into:  # what was found is not lost, whatever ended this
+                replace_file(self._options.into, self._table.text(self._form).encode())
+        if self._options.verify:
+            lines = difference(self._table, self._found)
+            for line in lines:
+                self._output.line(line)
+            self._say_end(f"{len(lines)} differences")
+            return int(bool(lines or self._problems))
+        if self._options.into:
+            self._say_end(f"{self._known} of them were known")
+        else:
+            self._output.document(self._table.text(self._form).rstrip("\n"))
+        return int(bool(self._problems))
+
+    def _collect(self, request: Collection) -> None:
+        from fetchc.cli.progress import Counter
+
+        counter = Counter() if self._output.terminal else None
+        several = len(self._options.binaries) > 1 or os.path.isdir(self._options.binaries[0])
+        executor = _pool() if several else None
+        saved = time.monotonic()
+        try:
+            again = None if executor is None else _pool
+            for each in collect(self._options.binaries, request, executor, again):
+                self._take(each)
+                if counter is not None:
+                    counter(self._programs)
+                if self._options.into and time.monotonic() - saved > _SAVED:
+                    replace_file(self._options.into, self._table.text(self._form).encode())
+                    saved = time.monotonic()
+        finally:
+            if executor is not None:
+                executor.shutdown(cancel_futures=True)
+            if counter is not None:
+                counter.end()
+
+    def _take(self, each: Examined) -> None:
+        self._programs += each.build is not None
+        self._known += each.known
+        by_module = self._form != "obi"  # which has no place for what is not there, either
+        absent = by_module and not self._options.verify
+        lines = [*each.problems, *add(self._found, each, by_module, absent)]
+        self._problems += len(lines)
+        for line in lines:
+            self._output.say(f"note: {line}")
+
+    def _say_end(self, what: str) -> None:
+        path = self._options.into or self._options.verify
+        programs = "1 program" if self._programs == 1 else f"{self._programs:,} programs"
+        self._output.say(f"{path}: {programs} read, {what}")
+
+
+def _pool() -> ProcessPoolExecutor:
+    from concurrent.futures import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(os.cpu_count())

@@ -1,0 +1,127 @@
+"""``fetchc offsets`` by version: into a file, compared with one, and from many programs."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import json
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from fetchc.answers.offset_collection import Collection, collect
+from fetchc.answers.version_tables import Wanted
+from fetchc.cli import main
+from tests.support.cases import CORPUS
+
+PROGRAMS = [str(CORPUS / f"go/dnsforward/bin/go1.{minor}") for minor in (15, 22, 27)]
+GOID = "runtime.g.goid"
+
+
+def offsets(*words: str, programs: list[str] | None = None) -> int:
+    named = [word for path in programs or PROGRAMS for word in ("-x", path)]
+    return main(["offsets", *words, *named])
+
+
+def test_the_standard_library_has_the_toolchains_version(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert offsets(GOID, "runtime.g.nothing", "--format", "otel-go") == 0
+    (module,) = json.loads(capsys.readouterr().out)
+    assert module["module"] == "std"
+    (struct,) = module["packages"][0]["structs"]
+    assert struct["fields"] == [
+        {
+            "field": "goid",
+            "offsets": [{"offset": 152, "versions": ["1.15.15", "1.22.10", "1.27.3"]}],
+        },
+        {
+            "field": "nothing",
+            "offsets": [{"offset": None, "versions": ["1.15.15", "1.22.10", "1.27.3"]}],
+        },
+    ]
+
+
+def test_a_program_without_versions_needs_one(capsys: pytest.CaptureFixture[str]) -> None:
+    question = ["main.Question.Qtype", "--format", "otel-go"]
+    assert offsets(*question, programs=PROGRAMS[:1]) == 1
+    assert "does not say the version of main: give --version" in capsys.readouterr().err
+    assert offsets(*question, "--version", "v2.0.1", programs=PROGRAMS[:1]) == 0
+    (module,) = json.loads(capsys.readouterr().out)
+    (field,) = module["packages"][0]["structs"][0]["fields"]
+    assert field["offsets"] == [{"offset": 16, "versions": ["2.0.1"]}]
+
+
+def test_adding_again_changes_nothing_and_reads_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.json"
+    assert offsets(GOID, "--format", "otel-go", "--into", str(path), programs=PROGRAMS[:2]) == 0
+    before = path.read_bytes()
+    assert offsets("--into", str(path), programs=PROGRAMS[:2]) == 0
+    assert path.read_bytes() == before
+    assert "2 of them were known" in capsys.readouterr().err
+    assert offsets("--into", str(path)) == 0
+    assert b"1.27.3" in path.read_bytes()
+    assert [each.name for each in tmp_path.iterdir()] == ["t.json"]
+
+
+def test_a_wrong_row_is_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "t.json"
+    assert offsets(GOID, "--format", "otel-go", "--into", str(path)) == 0
+    assert offsets("--verify", str(path)) == 0
+    path.write_text(path.read_text().replace("152", "0"))
+    capsys.readouterr()
+    assert offsets("--verify", str(path)) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{GOID} of 1.15.15 is at +152, the table says +0"
+    assert len(lines) == 3
+
+
+@pytest.mark.parametrize(
+    "content", ['[{"module": "std", "packages"', '{"other": 1}', '{"schema": 9}']
+)
+def test_a_damaged_table_stays_as_it_was(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(content)
+    assert offsets(GOID, "--into", str(path)) == 3
+    assert "FC0904" in capsys.readouterr().err
+    assert path.read_text() == content
+
+
+def test_one_bad_file_costs_a_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"\x7fELF" + bytes(100))
+    assert offsets(GOID, "--format", "otel-go", programs=[str(bad), *PROGRAMS]) == 1
+    printed = capsys.readouterr()
+    assert "1.27.3" in printed.out
+    assert len(printed.err.splitlines()) == 1
+
+
+def test_archives_and_executors_give_the_same(tmp_path: Path) -> None:
+    path = tmp_path / "all.tar"
+    with tarfile.open(path, "w") as archive:
+        for each in PROGRAMS:
+            archive.add(each)
+    wanted = Collection((Wanted("runtime", "g", "goid"),))
+    here = [each.rows for each in collect(PROGRAMS, wanted)]
+    assert all(here)
+    assert [each.rows for each in collect([str(path)], wanted)] == here
+    with concurrent.futures.ProcessPoolExecutor(2) as pool:
+        assert [each.rows for each in collect(PROGRAMS, wanted, pool)] == here
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--into", "a", "--verify", "b"], "give one of them"),
+        (["Request", "--format", "obi"], "names no member"),
+        (["--format", "obi"], "no member is named"),
+        ([GOID, "--format", "obi", "--version", "new"], "is no version"),
+    ],
+)
+def test_usage(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert offsets(*words) == 2
+    assert said in capsys.readouterr().err
