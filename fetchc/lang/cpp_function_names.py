@@ -9,6 +9,7 @@ where they like.
 from __future__ import annotations
 
 from fetchc.program.cpp_names import (
+    BRACKETS,
     CLOSING,
     INLINE,
     OPENING,
@@ -27,6 +28,7 @@ __all__ = ["counted", "meant", "names", "overload", "parameter_count", "parts", 
 
 _EXACT = 2  # as is_instance says it
 _NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
+_ROUND = str.maketrans("[{]}", "(())")  # brackets but `<>`, which are operators, too
 _BEHIND = (" const", " volatile", " &&", " &", "&&", "&", " noexcept")
 # Functions that compilers add, which are called after others.
 _ADDED = (
@@ -159,33 +161,36 @@ def names(shown: str) -> tuple[str, str]:
     """What a demangled function is called, with its parameters and without: not what it returns."""
     added, rest = _added(shown)
     name = parts(rest)[0]
+    if not name:  # of a type: `typeinfo for A (int)`
+        return shown, shown
     return added + name + rest.partition(name)[2], name
 
 
 def _opened(text: str) -> int:
     # Where the bracket opens that the text's last character closes.
-    depth = 0
-    for at in range(len(text) - 1, -1, -1):
-        if text[at] in ")]}":
-            depth += 1
-        elif text[at] in "([{":
-            depth -= 1
-            if depth == 0:
-                return at
+    text = text.translate(_ROUND)
+    depth, end = 0, len(text)
+    while (at := text.rfind("(", 0, end)) >= 0:
+        depth += text.count(")", at, end) - 1
+        if depth == 0:
+            return at
+        end = at
     return -1
 
 
 def _without_result(name: str) -> str:
     # `void f<int>` and `std::vector<int> g<int>`: blanks outside of brackets, before `operator`.
     stop = name.find("operator")
-    depth, start = 0, 0
-    for at, character in enumerate(name if stop < 0 else name[:stop]):
-        if character in OPENING:
-            depth += 1
-        elif character in CLOSING:
-            depth -= 1
-        elif character == " " and depth == 0:
-            start = at + 1
+    head = name if stop < 0 else name[:stop]
+    if " " not in head:
+        return name
+    depth, start, at = 0, 0, 0
+    *pieces, _ = head.translate(BRACKETS).split(" ")
+    for piece in pieces:
+        at += len(piece) + 1
+        depth += piece.count("<") - piece.count(">")
+        if depth == 0:
+            start = at
     return name[start:]
 
 

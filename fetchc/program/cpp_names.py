@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 __all__ = [
+    "BRACKETS",
     "CLOSING",
     "INLINE",
     "OPENING",
     "SHORT",
     "arguments",
+    "bracketed",
     "canonical",
     "is_instance",
     "spelling_key",
@@ -38,6 +40,10 @@ _WORDS = {
     "long long unsigned int": "unsigned long long",
 }
 OPENING, CLOSING = "<([{", ">)]}"
+BRACKETS = str.maketrans("([{)]}", "<<<>>>")  # all kinds as one
+_DECLARATORS = str.maketrans("*&([", "<<<<")  # what may be behind the base of a type
+_known: dict[str, str] = {}  # what is canonical: a listing names few types often
+_MOST_KNOWN = 1 << 16
 _KEYS = frozenset({"struct", "class", "union", "enum", "typename"})
 
 
@@ -70,13 +76,27 @@ def _wanted(text: str) -> str:
 
 def arguments(text: str) -> list[str]:
     """The texts between commas; commas within brackets do not count."""
-    found, depth, start = [], 0, 0
-    for at, character in enumerate(_without_literals(text)):
-        depth += (character in OPENING) - (character in CLOSING)
-        if character == "," and depth == 0:
+    if "," not in text:
+        return [text.strip()]
+    found, depth, start, at = [], 0, 0, 0
+    for piece in bracketed(text).split(","):
+        at += len(piece)
+        depth += piece.count("<") - piece.count(">")
+        if depth == 0:
             found.append(text[start:at].strip())
             start = at + 1
-    return [*found, text[start:].strip()]
+        at += 1
+    if depth:
+        found.append(text[start:].strip())
+    return found
+
+
+def bracketed(text: str) -> str:
+    """As long as ``text``, each opening bracket written ``<``, each closing one ``>``.
+
+    Those in literals (``Foo<'>'>``) are blank, and so are their commas: they open and part nothing.
+    """
+    return _without_literals(text).translate(BRACKETS)
 
 
 def canonical(text: str, depth: int = 0) -> str:
@@ -84,11 +104,21 @@ def canonical(text: str, depth: int = 0) -> str:
 
     ``depth`` counts the templates around it; what is deeper than :data:`DEEPEST` stays as it is.
     """
-    if depth > DEEPEST:
-        return text
+    if text.count("<") + depth > DEEPEST:
+        return text if depth > DEEPEST else _canonical(text, depth)
+    found = _known.get(text)
+    if found is None:
+        if len(_known) > _MOST_KNOWN:
+            _known.clear()
+        found = _known[text] = _canonical(text, depth)
+    return found
+
+
+def _canonical(text: str, depth: int) -> str:
     for hidden in INLINE:
         text = text.replace(hidden, "")
-    end = next((at for at, one in enumerate(text) if one in "<*&(["), len(text))
+    end = text.translate(_DECLARATORS).find("<")
+    end = len(text) if end < 0 else end
     words = [word for word in text[:end].split() if word not in _KEYS]
     constant = "const" in words
     base = " ".join(word for word in words if word != "const")
@@ -135,11 +165,14 @@ def spelling_key(text: str) -> object:
 
 
 def _closed(text: str) -> int:
-    depth = 0
-    for at, character in enumerate(_without_literals(text)):
-        depth += (character == "<") - (character == ">")
+    # Where the `<` closes that the text begins with.
+    text = _without_literals(text)
+    depth, start = 0, 0
+    while (at := text.find(">", start)) >= 0:
+        depth += text.count("<", start, at) - 1
         if depth == 0:
             return at
+        start = at + 1
     return len(text)
 
 

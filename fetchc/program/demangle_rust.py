@@ -22,14 +22,39 @@ _BASIC = {
     "s": "i16", "t": "u16", "u": "()", "v": "...", "x": "i64", "y": "u64", "z": "!",
 }  # fmt: skip
 _POINTERS = {"R": "&", "Q": "&mut ", "P": "*const ", "O": "*mut "}
+_PATH_TAGS = frozenset("CMXYNI")  # all of `path` but `B`, which may refer to any type
 _LENGTH = re.compile(r"[0-9]{1,6}")
-_V0_DIGITS = 40  # of a number: a hash has 11
+_NUMBER = re.compile(r"([0-9A-Za-z]{0,40})_")  # a hash has 11 digits
+_IDENTIFIER = re.compile(rf"(?:s{_NUMBER.pattern})?(u?)({_LENGTH.pattern})_?")
 _DEEPEST = 128  # parts in each other; only a hostile name has more
 _LONGEST = 1 << 16  # characters that are written; references back make more of a few
 
 
 class Malformed(Exception):
     """The name is none, or not read: it is shown as it is."""
+
+
+def _matched(pattern: re.Pattern[str], text: str, at: int) -> re.Match[str]:
+    found = pattern.match(text, at)
+    if found is None:
+        raise Malformed
+    return found
+
+
+def _base_62(digits: str) -> int:
+    if not digits:
+        return 0
+    number = 0
+    for digit in digits:
+        value = int(digit) if digit.isdecimal() else ord(digit) - (87 if digit >= "a" else 29)
+        number = number * 62 + value
+    return number + 1
+
+
+def _decoded(name: str) -> str:
+    # Punycode, with `_` for its `-`.
+    head, mark, tail = name.rpartition("_")
+    return f"{head}{'-' if mark else ''}{tail}".encode().decode("punycode")
 
 
 class V0:
@@ -40,6 +65,7 @@ class V0:
         self._at = 0
         self._depth = 0
         self._written = 0
+        self._paths: dict[tuple[int, bool], str] = {}  # by where they begin
 
     def name(self) -> str:
         """The whole name; Malformed, ValueError or IndexError where it is none."""
@@ -51,52 +77,40 @@ class V0:
         return character
 
     def _take(self, character: str) -> bool:
-        if self._text[self._at : self._at + 1] != character:
+        if not self._text.startswith(character, self._at):
             return False
         self._at += 1
         return True
 
     def _number(self) -> int:
         # Base 62, ended by `_`: nothing is 0, `0` is 1.
-        start = self._at
-        while self._next() != "_":
-            pass
-        digits = self._text[start : self._at - 1]
-        if len(digits) > _V0_DIGITS:
+        digits = _matched(_NUMBER, self._text, self._at)
+        self._at = digits.end()
+        return _base_62(digits[1])
+
+    def _identifier(self) -> tuple[str, str | None]:
+        # The name, and the digits that tell it from others of that name, if any.
+        found = _matched(_IDENTIFIER, self._text, self._at)
+        ordinal, encoded, size = found.groups()
+        begin = found.end()
+        self._at = end = begin + int(size)
+        name = self._text[begin:end]
+        if end > len(self._text):
             raise Malformed
-        number = 0
-        for digit in digits:
-            value = int(digit) if digit.isdecimal() else ord(digit) - (87 if digit >= "a" else 29)
-            number = number * 62 + value
-        return number + 1 if digits else 0
-
-    def _disambiguator(self) -> int:
-        return self._number() + 1 if self._take("s") else 0
-
-    def _identifier(self) -> tuple[str, int]:
-        number = self._disambiguator()
-        return self._plain(), number
+        return _decoded(name) if encoded else name, ordinal
 
     def _plain(self) -> str:
-        encoded = self._take("u")
-        digits = _LENGTH.match(self._text, self._at)
-        if digits is None:
+        # An identifier that nothing tells from others.
+        if self._take("s"):
             raise Malformed
-        self._at = digits.end()
-        self._take("_")
-        length = int(digits[0])
-        found = self._text[self._at : self._at + length]
-        if len(found) < length:
-            raise Malformed
-        self._at += length
-        if not encoded:
-            return found
-        head, mark, tail = found.rpartition("_")
-        return f"{head}{'-' if mark else ''}{tail}".encode().decode("punycode")
+        return self._identifier()[0]
 
-    def _again(self, read: Callable[[], str]) -> str:
+    def _again(self, read: Callable[[], str], in_value: bool = False) -> str:
         # What was written before, by its place.
         where = self._number()
+        known = self._paths.get((where, in_value))
+        if known is not None:
+            return known
         if where >= self._at - 1:
             raise Malformed
         back, self._at = self._at, where
@@ -104,23 +118,35 @@ class V0:
         self._at = back
         return found
 
-    def _within(self, read: Callable[[], str]) -> str:
+    def _enter(self) -> None:
         # A part in another one: they have an end, and so has what references back make of them.
         self._depth += 1
         if self._depth > _DEEPEST or self._written > _LONGEST:
             raise Malformed
-        found = read()
+
+    def _leave(self, found: str) -> str:
         self._written += len(found)
         self._depth -= 1
         return found
 
     def _path(self, in_value: bool = False) -> str:
-        return self._within(lambda: self._path_of(self._next(), in_value))
+        self._enter()
+        begin = self._at
+        tag = self._text[begin]
+        self._at = begin + 1
+        if tag == "N":
+            found = self._nested(self._next(), in_value)
+        elif tag == "C":
+            found = self._identifier()[0]
+        elif tag == "B":
+            found = self._again(lambda: self._path(in_value), in_value)
+        else:
+            found = self._path_of(tag, in_value)
+        self._paths[begin, in_value] = found
+        return self._leave(found)
 
     def _path_of(self, tag: str, in_value: bool) -> str:
         match tag:
-            case "C":
-                return self._identifier()[0]
             case "M":
                 self._implementation()
                 name = self._type()
@@ -130,19 +156,16 @@ class V0:
                 return self._of_trait()
             case "Y":
                 return self._of_trait()
-            case "N":
-                return self._nested(self._next(), in_value)
             case "I":
                 path = self._path(in_value)
                 arguments = ", ".join(self._until_end(self._argument))
                 return f"{path}{'::' if in_value else ''}<{arguments}>"
-            case "B":
-                return self._again(lambda: self._path(in_value))
             case _:
                 raise Malformed
 
     def _implementation(self) -> None:
-        self._disambiguator()
+        if self._take("s"):
+            self._number()
         self._path()
 
     def _of_trait(self) -> str:
@@ -151,9 +174,10 @@ class V0:
 
     def _nested(self, space: str, in_value: bool) -> str:
         path = self._path(in_value)
-        name, number = self._identifier()
+        name, ordinal = self._identifier()
         if space.isupper():
             kind = {"C": "closure", "S": "shim"}.get(space, space)
+            number = 0 if ordinal is None else _base_62(ordinal) + 1
             return f"{path}::{{{kind}{':' if name else ''}{name}#{number}}}"
         return f"{path}::{name}" if name else path
 
@@ -172,11 +196,19 @@ class V0:
         return self._constant() if self._take("K") else self._type()
 
     def _type(self) -> str:
-        return self._within(lambda: self._type_of(self._next()))
+        tag = self._text[self._at]
+        if tag in _PATH_TAGS:
+            return self._path()
+        self._at += 1
+        basic = _BASIC.get(tag)
+        if basic is not None:
+            return basic
+        self._enter()
+        if tag == "B":
+            return self._leave(self._again(self._type))
+        return self._leave(self._type_of(tag))
 
     def _type_of(self, tag: str) -> str:
-        if tag in _BASIC:
-            return _BASIC[tag]
         if tag in _POINTERS:
             if tag in "RQ" and self._take("L"):
                 self._number()
@@ -194,11 +226,8 @@ class V0:
                 return self._function()
             case "D":
                 return self._dynamic()
-            case "B":
-                return self._again(self._type)
             case _:
-                self._at -= 1
-                return self._path()
+                raise Malformed
 
     def _binder(self) -> None:
         if self._take("G"):
@@ -235,7 +264,8 @@ class V0:
         return f"{path[:-1]}, {inside}>" if path.endswith(">") else f"{path}<{inside}>"
 
     def _constant(self) -> str:
-        return self._within(self._constant_of)
+        self._enter()
+        return self._leave(self._constant_of())
 
     def _constant_of(self) -> str:
         if self._take("p"):

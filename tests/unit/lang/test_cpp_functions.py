@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.lang.cpp_function_names import meant, parts, shortened
+from fetchc.lang.cpp_function_names import meant, names, parts, shortened
 from fetchc.program.demangle import demangled
 
 ADD = "_ZN11AddressBook10AddContactERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEEi"
@@ -162,3 +162,7 @@ def test_concepts_of_parameters_are_left_out(symbol: str, name: str | None) -> N
     else:
         assert found is not None
         assert found.endswith(name) or "Num" in found or "integral" in found
+
+
+def test_a_symbol_that_names_a_type_is_spelled_whole() -> None:
+    assert names("typeinfo for A (int)") == ("typeinfo for A (int)",) * 2
