@@ -29,6 +29,7 @@ __all__ = ["FunctionTable", "Row", "function_table"]
 LABEL = ".gopclntab"
 _SECTIONS = (LABEL, ".data.rel.ro.gopclntab")  # the second in position-independent programs
 _HEADER = 8  # bytes: magic, two zeros, the instructions' alignment, the size of a word
+_SEARCHES = 64  # for single names, each of which goes through all names; then all are read once
 _LONGEST = 1 << 16  # bytes of a name; the compiler cuts far below
 _ASSEMBLY = 1 << 2  # of the flags, from 1.17 on (funcFlagAsm)
 
@@ -45,8 +46,9 @@ class FunctionTable:
     """The table of one program. ``format`` is the first minor version of Go that writes it so."""
 
     __slots__ = (
-        "_by_name", "_entries", "_entry_bytes", "_names", "_numbers", "_rows", "_text", "address",
-        "count", "format", "functions", "memory", "names", "pairs", "quantum", "window",
+        "_by_name", "_by_text", "_entries", "_entry_bytes", "_names", "_numbers", "_rows",
+        "_searches", "_text", "address", "count", "format", "functions", "memory",
+        "names", "pairs", "quantum", "window",
     )  # fmt: skip
 
     def __init__(self, memory: Memory, address: Address) -> None:
@@ -80,6 +82,8 @@ class FunctionTable:
         self._rows: tuple[int, ...] = ()
         self._names: dict[str, tuple[Row, ...]] = {}
         self._by_name: dict[int, list[int]] = {}
+        self._searches = 0
+        self._by_text: dict[str, list[int]] = {}
 
     def _header(self, index: int) -> int:
         return self.memory.word(self.address + _HEADER + index * self.memory.word_bytes, LABEL)
@@ -130,6 +134,14 @@ class FunctionTable:
         row = self._row(self._entries[index], self._rows[index])
         return row if address < row.address + self.size(row) else None
 
+    def begins(self, address: int) -> bool:
+        """Whether a function begins at ``address``."""
+        from bisect import bisect_left
+
+        self._load()
+        index = bisect_left(self._entries, address)
+        return index < self.count and self._entries[index] == address
+
     def beginning_at(self, address: int) -> Row | None:
         """The function that begins at ``address``."""
         found = self.at(address)
@@ -143,14 +155,27 @@ class FunctionTable:
         return found
 
     def _find(self, name: str) -> Iterator[Row]:
-        # The name's bytes, then the rows that refer to them.
+        # The name's bytes, then the rows that refer to them. Who lists all asks for many.
         needle = name.encode("utf-8", "surrogateescape") + b"\0"
         if not name or b"\0" in needle[:-1]:
             return
         rows = self._rows_by_name()
+        self._searches += 1
+        if self._searches > _SEARCHES:
+            for index in self._all_named().get(name, ()):
+                yield self._row(self._entries[index], self._rows[index])
+            return
         for at in self.window.find_all(needle):
             for index in rows.get(at - self.names, ()):
                 yield self._row(self._entries[index], self._rows[index])
+
+    def _all_named(self) -> dict[str, list[int]]:
+        # All rows by their names; those of a name in the order of their places, as a search's.
+        if not self._by_text:
+            for _, indices in sorted(self._rows_by_name().items()):
+                name = self._name(self._rows[indices[0]])
+                self._by_text.setdefault(name, []).extend(indices)
+        return self._by_text
 
     def _rows_by_name(self) -> dict[int, list[int]]:
         # Offset of a name to the rows that have it, by their index.

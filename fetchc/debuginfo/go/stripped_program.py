@@ -105,7 +105,8 @@ class StrippedGoProgram(DwarfProgram):
         """Names of all functions of Go, then of others that have a symbol."""
         yield from self._table.every_name()
         for symbol in self._elf.function_symbols():
-            if self._table.at(symbol.address) is None:
+            begins = self._table.begins(symbol.address)  # nearly all do, and that is soon known
+            if not begins and self._table.at(symbol.address) is None:
                 yield symbol.name
 
     def _function(self, row: Row) -> Function:
