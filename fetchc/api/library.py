@@ -12,11 +12,12 @@ from fetchc.diag.diagnostic import CompileError, DebugInfoError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from fetchc.api.probe import Argument, Probe
     from fetchc.debuginfo.environment import Environment
     from fetchc.driver.btf_types import BtfFile
+    from fetchc.driver.listings import Listing
     from fetchc.driver.type_layouts import Layout, Offset
     from fetchc.program import protocol
     from fetchc.program.entities import BuildInfo
@@ -74,6 +75,8 @@ class Program:
         self._program: protocol.Program = open_binary(
             _path(path), folders, search, machine, environment
         )
+        self._environment = environment
+        self._listing: Listing | None = None
         self._lock = RLock()
         self._unsafe_return = unsafe_return
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
@@ -109,16 +112,30 @@ class Program:
     def functions(self, glob: str = "*") -> Iterator[str]:
         """Names of functions with code and of static probes that match ``glob``, sorted."""
         given(glob, "a glob")
-        from fetchc.driver.listings import matching, probeable
-
         with self._lock:
             if self._program.in_kernel and ":" in glob:
                 from fetchc.driver.kernel_points import kernel_names
+                from fetchc.driver.listings import matching
 
                 names = matching(kernel_names(self._program, glob), glob)
             else:
-                names = matching(probeable(self._program), glob)
+                names = self._listed().matching(glob)
         yield from names
+
+    def spelled(self, names: Iterable[str]) -> list[str]:
+        """What :meth:`functions` has, as people write it: those of C++ and Rust demangled.
+
+        Sorted. Each can be probed by that name; symbols that would be written alike stay.
+        """
+        with self._lock:
+            return self._listed().spelled(names)
+
+    def _listed(self) -> Listing:
+        if self._listing is None:
+            from fetchc.driver.listings import Listing
+
+            self._listing = Listing(self._program, self._environment)
+        return self._listing
 
     def types(self, glob: str = "*") -> Iterator[str]:
         """Names of the types that match ``glob``, sorted."""

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 __all__ = ["run"]
 
+_STEP = 32  # functions between two reports of progress
+
 
 def run(options: Options, output: Output) -> int:
     """List function names; ``--long`` adds address, signature, line, and what has no code."""
@@ -18,10 +20,14 @@ def run(options: Options, output: Output) -> int:
     names = list(program.functions(glob))
     found = bool(names)
     if options.long:
+        progress = None if options.environment is None else options.environment.progress
         rows = []
-        for name in names:
-            for function in program.described(name):
-                rows.append(function)
+        for number, name in enumerate(names):
+            rows += program.described(name)
+            if progress is not None and number % _STEP == 0:
+                progress(number, len(names))
+        if progress is not None and names:
+            progress(len(names), len(names))
         rows += program.without_code(glob)
         found = bool(rows)
         _long(options, output, rows)
@@ -30,9 +36,7 @@ def run(options: Options, output: Output) -> int:
 
         output.document(json.dumps(names, indent=2))
     elif names:
-        from fetchc.driver.listings import spelled
-
-        output.lines(spelled(names))
+        output.lines(program.spelled(names))
     if not found:
         output.say(f"no function with code matches `{glob}` in {program.path}")
         _suggest(program, glob, output)

@@ -46,11 +46,12 @@ class Progress:
         if done >= total:
             if self._shown:
                 self._write(ERASE)
+                self._shown = False
             return
         if time.monotonic() - self._begin < SILENT_SECONDS:
             return
         bar = "#" * (WIDTH * done // total)
-        self._write(f"{ERASE}reading types [{bar:<{WIDTH}}] {100 * done // total} %")
+        self._write(f"{ERASE}reading [{bar:<{WIDTH}}] {100 * done // total} %")
         self._shown = True
 
     def _write(self, text: str) -> None:

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 MOST = 1 << 29  # bytes of all files; those that were not used for longest go first
-SUFFIXES = (".section", ".names", ".outline", ".units", ".ranges", ".btf")
+SUFFIXES = (".section", ".names", ".outline", ".units", ".ranges", ".btf", ".listing")
 # Bytes under one checksum. A string has its whole block looked at: with 64 kB, the strings of one
 # question about ceph-mds took a fifth of all checksums. Smaller blocks take longer to go through.
 BLOCK = 1 << 13

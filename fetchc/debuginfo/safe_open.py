@@ -25,14 +25,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "check_owner", "exists", "is_regular", "listed", "open_regular", "own_folder",
-    "read_regular", "real_path", "resolved", "root_of",
+    "check_owner", "exists", "file_identity", "is_regular", "listed", "open_regular",
+    "own_folder", "read_regular", "real_path", "resolved", "root_of",
 ]  # fmt: skip
 
 _LINKS = 40  # that one name may go through. Source: MAXSYMLINKS of Linux
 _DEPTH = 256  # folders within each other; each stays open meanwhile
 _LOOK = os.O_PATH | os.O_CLOEXEC
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+def file_identity(status: os.stat_result) -> str:
+    """What tells an opened file from all others, and from itself before it was changed."""
+    where = f"{status.st_dev} {status.st_ino} {status.st_size}"
+    return f"{where} {status.st_mtime_ns} {status.st_ctime_ns}"
 
 
 def open_regular(path: str, root: str = "") -> tuple[int, os.stat_result]:

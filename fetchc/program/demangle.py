@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MANGLED",
     "demangled",
+    "has_runtime",
     "is_mangled",
     "readable",
 ]
@@ -51,9 +52,7 @@ def demangled(symbol: str) -> str | None:
             return rust_name(symbol)
     if symbol.startswith("_R"):
         return None
-    if not _found:
-        _found.append(_runtime())
-    return _found[0](symbol)
+    return _runtime()(symbol)
 
 
 def readable(symbol: str) -> str:
@@ -79,7 +78,22 @@ def _unconstrained(symbol: str) -> str:
     return first
 
 
+def has_runtime() -> bool:
+    """Whether the machine has a library that demangles names of C++."""
+    return _runtime() is not _nothing
+
+
+def _nothing(symbol: str) -> str | None:
+    return None
+
+
 def _runtime() -> Callable[[str], str | None]:
+    if not _found:
+        _found.append(_search())
+    return _found[0]
+
+
+def _search() -> Callable[[str], str | None]:
     from ctypes import CDLL
 
     guard()  # a name of a few letters can repeat itself in gigabytes
@@ -88,7 +102,7 @@ def _runtime() -> Callable[[str], str | None]:
             return _of_library(CDLL(name), CDLL(None))
         except (OSError, AttributeError):  # no such library, or one without the function
             continue
-    return lambda _symbol: None
+    return _nothing
 
 
 def _of_library(library: CDLL, libc: CDLL) -> Callable[[str], str | None]:

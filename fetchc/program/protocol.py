@@ -332,6 +332,12 @@ class Program(Protocol):
     def function_names(self) -> Iterator[str]:
         """Names of all functions with code, cheap to list; for globs and suggestions."""
 
+    def names_identity(self) -> str | None:
+        """What tells the files that :meth:`function_names` reads from all others.
+
+        A file that is replaced or changed has another one. None: its names are not to be cached.
+        """
+
     def source_line(self, function: Function) -> str | None:
         """``file.c:17`` of the declaration, None where unknown."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["glob_pattern"]
+__all__ = ["glob_pattern", "longest_text"]
 
 
 def glob_pattern(glob: str) -> re.Pattern[str]:
@@ -20,3 +20,8 @@ def glob_pattern(glob: str) -> re.Pattern[str]:
     # a second one, of which there would be as many as ways to place all parts.
     middle = "".join([f"(?>.*?{part})" for part in parts[1:-1]])
     return re.compile(f"{parts[0]}{middle}.*{parts[-1]}", re.DOTALL)
+
+
+def longest_text(glob: str) -> str:
+    """The longest part without a wildcard, which is in each text that the glob fits."""
+    return max(re.split(r"[*?]+", glob), key=len)

@@ -104,6 +104,10 @@ class BtfProgram(WithoutDwarf):
         """Names of all functions, each once."""
         return iter(dict.fromkeys(name for _, name in self._btf.all_named(("FUNC",))))
 
+    def names_identity(self) -> str | None:
+        """None: listing a kernel's functions takes little, and modules come and go."""
+        return None
+
     def parameters(self, function: Function) -> tuple[Variable, ...]:
         """Declared parameters in order; of an event its fields."""
         assert function.die is not None

@@ -56,13 +56,17 @@ class Assembly:
     """
 
     __slots__ = (
-        "_asked", "_enclosing", "_names", "_rows", "_short_names", "image", "kind", "metadata",
-        "name", "native", "path", "version",
+        "_asked", "_enclosing", "_names", "_rows", "_short_names", "identity", "image", "kind",
+        "metadata", "name", "native", "path", "version",
     )  # fmt: skip
 
     def __init__(self, path: str, image: Pe | None = None) -> None:
         self.path = path
-        self.image = Pe(path, map_file(path)) if image is None else image
+        self.identity = ""  # of its file; empty inside of another one
+        if image is None:
+            data, self.identity = map_file(path)
+            image = Pe(path, data)
+        self.image = image
         self.metadata = metadata_of(self.image)
         found = native_header(self.image)
         self.kind = "IL" if found is None else KINDS.get(found[0], "unknown")
@@ -231,14 +235,7 @@ class Assembly:
 
     def owner(self, method: int) -> int:
         """The type that declares a method."""
-        low, high = 1, self.metadata.count("TypeDef")
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.metadata.row("TypeDef", middle)[5] <= method:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+        return self.metadata.last_below("TypeDef", 5, method)
 
     def type_parameters_of(self, table: str, row: int) -> list[str]:
         """Names of the type parameters of a TypeDef or a MethodDef, in order."""

@@ -57,6 +57,7 @@ __all__ = ["DotnetProgram", "open_in_bundle"]
 
 LANGUAGE = "dotnet"
 WIDE = ("x86_64", "aarch64")  # whose layouts are those of targets/runtime/dotnet
+_FEW_METHODS = 2000
 PRODUCERS = {"coreclr": ".NET", "mono": "Mono"}
 
 
@@ -209,6 +210,16 @@ class DotnetProgram(Placed):
         """Names of all precompiled methods, with their parameters."""
         return iter(dict.fromkeys(one.symbol for one, _, _ in self.precompiled()))
 
+    def names_identity(self) -> str | None:
+        """What tells a file with its own native code from all others; None for other kinds.
+
+        And where there are so few methods that listing them takes no time.
+        """
+        assembly = self._assembly
+        if assembly.kind != "ReadyToRun" or assembly.metadata.count("MethodDef") < _FEW_METHODS:
+            return None
+        return assembly.identity or None
+
     def precompiled(self) -> Iterator[tuple[Method, Address, Address]]:
         """All methods with code, each with the address of its first byte and behind its last."""
         must_have_code(self._assembly)
@@ -355,7 +366,7 @@ class DotnetMetadata:
         """Names of the methods that have none, each with the reason."""
         native, assembly = self._program._assembly.native, self._program._assembly
         compiled = set() if native is None else {row for row, _ in native.entries()}
-        compiled |= {one.row for one in self._program._methods.instantiated()}
+        compiled |= self._program._methods.instantiated_rows()
         for row in range(1, assembly.metadata.count("MethodDef") + 1):
             if row not in compiled:
                 yield self._program._methods.symbol(row), why_no_code(assembly, row)

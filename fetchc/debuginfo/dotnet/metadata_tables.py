@@ -6,6 +6,8 @@ from 1, as tokens do. Source: ECMA-335, partition II, section 24.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 from fetchc.debuginfo.byte_reader import number_at, read_compressed, record_layout
 from fetchc.debuginfo.dotnet.portable_executable import NotSupported
 from fetchc.diag.diagnostic import DebugInfoError
@@ -141,17 +143,25 @@ class _Table:
         self.count = count
 
 
+_SEARCHES = 64  # of sorted tables, row by row; then the column that is searched is read once
+
+
 class Metadata:
     """The metadata that begins at ``root`` of ``data`` and has ``size`` bytes.
 
     ``path`` is for messages. Raises DebugInfoError FC0904 where it is broken.
     """
 
-    __slots__ = ("_blobs", "_data", "_guids", "_strings", "_tables", "path", "pdb_id", "version")
+    __slots__ = (
+        "_blobs", "_columns", "_data", "_guids", "_searches", "_strings", "_tables", "path",
+        "pdb_id", "version",
+    )  # fmt: skip
 
     def __init__(self, path: str, data: mmap | bytes, root: int, size: int) -> None:
         self.path = path
         self._data = data
+        self._columns: dict[tuple[str, int], list[int]] = {}
+        self._searches = 0
         if bytes(data[root : root + 4]) != SIGNATURE:
             raise self._broken(0, "it does not begin with BSJB")
         streams = self._streams(root, size)
@@ -256,15 +266,41 @@ class Metadata:
     def rows_of(self, table: str, column: int, owner: int) -> Iterator[tuple[int, ...]]:
         """The rows of a table that is sorted by ``column`` where that is ``owner``."""
         low, high = 1, self.count(table) + 1
-        while low < high:
-            middle = (low + high) // 2
-            if self.row(table, middle)[column] < owner:
-                low = middle + 1
-            else:
-                high = middle
+        self._searches += 1
+        if self._searches > _SEARCHES:
+            low = bisect_left(self._column(table, column), owner) + 1
+        else:
+            while low < high:
+                middle = (low + high) // 2
+                if self.row(table, middle)[column] < owner:
+                    low = middle + 1
+                else:
+                    high = middle
         while low <= self.count(table) and (found := self.row(table, low))[column] == owner:
             yield found
             low += 1
+
+    def _column(self, table: str, column: int) -> list[int]:
+        # One column of all rows; whoever lists all searches it for each.
+        found = self._columns.get((table, column))
+        if found is None:
+            found = [row[column] for row in self.rows(table)]
+            self._columns[table, column] = found
+        return found
+
+    def last_below(self, table: str, column: int, number: int) -> int:
+        """The last row whose ``column``, which sorts it, is at most ``number``; else 1."""
+        self._searches += 1
+        if self._searches > _SEARCHES:
+            return max(bisect_right(self._column(table, column), number), 1)
+        low, high = 1, self.count(table)
+        while low < high:
+            middle = (low + high + 1) // 2
+            if self.row(table, middle)[column] <= number:
+                low = middle
+            else:
+                high = middle - 1
+        return low
 
     def span(self, table: str, number: int, column: int, into: str) -> range:
         """The rows of ``into`` that belong to a row: from its column up to the next row's."""

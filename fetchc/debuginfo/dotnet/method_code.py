@@ -72,6 +72,7 @@ __all__ = [
 UNBOXING, INSTANTIATING, METHOD_ARGUMENTS = 1, 2, 4
 MEMBER_REFERENCE, OWNER, CONTEXT = 0x10, 0x40, 0x80
 LONGEST = 4096  # bytes of an entry's signature
+_SEARCHES = 64  # for methods by their names; then all are read once
 
 
 class GenericCode(Record):
@@ -157,11 +158,12 @@ class Method(Record):
 class Methods:
     """The methods of one assembly."""
 
-    __slots__ = ("_assembly", "_found", "_spelled")
+    __slots__ = ("_assembly", "_found", "_searches", "_spelled")
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
         self._found: dict[str, list[Method]] = {}
+        self._searches = 0
         self._spelled: dict[tuple[int, Sequence[str], Sequence[str]], str] = {}
 
     def types(self, parts: Sequence[str]) -> list[int]:
@@ -204,6 +206,12 @@ class Methods:
     def named(self, name: str) -> list[Method]:
         """The methods with code that a written name can mean."""
         methods = self._found.get(name)
+        if methods is None:
+            self._searches += 1
+            if self._searches == _SEARCHES:
+                for _ in self.every():
+                    pass  # whoever asks for many asks for all
+                methods = self._found.get(name)
         if methods is None:
             methods = self._found[name] = self._named(written(name), self.called(name))
         return methods
@@ -297,18 +305,29 @@ class Methods:
         Each with its code, not with stubs that lead to it. ``owners`` are the types of the
         methods, where the caller has them.
         """
-        count = self._assembly.metadata.count("MethodDef")
-        for one in generic_code(self._assembly, rows):
-            of_type: tuple[Signature, ...] = ()
-            if isinstance(one.owner, Generic):
-                if not isinstance(one.owner.of, Defined) or one.owner.of.token.table != "TypeDef":
-                    continue
-                of_type = one.owner.arguments
-            if one.unboxing or not 0 < one.method <= count:
-                continue
+        for one in self._instances(rows):
+            of_type = one.owner.arguments if isinstance(one.owner, Generic) else ()
             owner = owners[one.method] if owners else self._assembly.owner(one.method)
             yield self._method(one.method, owner, one.function, of_type, one.arguments)
+        count = self._assembly.metadata.count("MethodDef")
         yield from self._shared_code(rows or range(1, count + 1))
+
+    def instantiated_rows(self) -> set[int]:
+        """The rows of the methods that :meth:`instantiated` has."""
+        count = self._assembly.metadata.count("MethodDef")
+        shared = {one.row for one in self._shared_code(range(1, count + 1))}
+        return shared | {one.method for one in self._instances(())}
+
+    def _instances(self, rows: Collection[int]) -> Iterator[GenericCode]:
+        # Code, not stubs, of methods and types that the assembly itself declares.
+        count = self._assembly.metadata.count("MethodDef")
+        for one in generic_code(self._assembly, rows):
+            if isinstance(one.owner, Generic):
+                of = one.owner.of
+                if not isinstance(of, Defined) or of.token.table != "TypeDef":
+                    continue
+            if not one.unboxing and 0 < one.method <= count:
+                yield one
 
     def _shared_code(self, rows: Iterable[int]) -> Iterator[Method]:
         # Mono's instantiations for all classes: the symbols say of no other one what it is.
@@ -570,7 +589,7 @@ class FragileCode(CodeByAddress):
         self._methods = Methods(assembly)
         self._ends = _pieces(assembly)
         self._lines: dict[str, list[tuple[tuple[str, ...], int]]] = {}
-        lines = parse_lines(path, map_file(path)[:LARGEST_MAP])
+        lines = parse_lines(path, map_file(path)[0][:LARGEST_MAP])
         matched = 0
         for line in lines:
             begin = self._begun(line.start)

@@ -11,7 +11,7 @@ import mmap
 import os
 
 from fetchc.debuginfo.byte_reader import Cursor, decode_number
-from fetchc.debuginfo.safe_open import open_regular
+from fetchc.debuginfo.safe_open import file_identity, open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize, FileOffset
 from fetchc.record import Record
@@ -52,14 +52,15 @@ class PeSection(Record):
     file_size: ByteSize
 
 
-def map_file(path: str) -> mmap.mmap | bytes:
-    """The bytes of a file; raises DebugInfoError FC0901."""
+def map_file(path: str) -> tuple[mmap.mmap | bytes, str]:
+    """The bytes of a file, and what tells it from all others; raises DebugInfoError FC0901."""
     try:
         handle, status = open_regular(path)
         with os.fdopen(handle, "rb") as file:
             if not status.st_size:
-                return file.read(MOST_UNSIZED)  # of /proc
-            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                return file.read(MOST_UNSIZED), ""  # of /proc
+            found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            return found, file_identity(status)
     except OSError as refused:
         raise DebugInfoError("FC0901", path, refused.strerror or "cannot be read") from None
 
@@ -235,7 +236,7 @@ class Bundle:
 
 def bundle_of(path: str) -> Bundle | None:
     """The bundle that a file is; None where it is none."""
-    data = map_file(path)
+    data, _ = map_file(path)
     at = data.find(SIGNATURE)
     if at < 8:
         return None

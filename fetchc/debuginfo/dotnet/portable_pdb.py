@@ -192,7 +192,7 @@ def pdb_of(image: Pe) -> PortablePdb | None:
     beside = os.path.splitext(image.path)[0] + ".pdb"
     if not wanted or not is_regular(beside):
         return None
-    data = map_file(beside)[:LARGEST]
+    data = map_file(beside)[0][:LARGEST]
     if not data.startswith(b"BSJB"):
         return None  # the older format of Windows
     metadata = Metadata(beside, data, 0, len(data))

@@ -134,6 +134,10 @@ class DwarfProgram:
         """Names of the symbol table that have code, each once."""
         return self._elf.function_names()
 
+    def names_identity(self) -> str | None:
+        """What tells the files that the symbols are in from all others."""
+        return self._elf.names_identity()
+
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at ``address`` is in the file, by the PT_LOAD that holds it."""
         return self._elf.file_offset(address)

@@ -8,6 +8,8 @@ from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, FileOffset
 
+_FEW_NAMES = 1 << 17  # bytes of the names of symbols: of some 3,000
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -190,6 +192,21 @@ class Elf:
         """The names of :meth:`function_symbols`, each once."""
         names = [n for table in self._listed_tables() for n in table.function_names()]
         return iter(dict.fromkeys(names))
+
+    def names_identity(self) -> str | None:
+        """What tells the files that :meth:`function_names` reads from all others.
+
+        None where one of them is inside of another file, or has so few names that listing them
+        takes no time.
+        """
+        if sum([strings.size for strings in self.symbol_strings()]) < _FEW_NAMES:
+            return None
+        images = [self._image]
+        if self._image.header(".symtab") is None:
+            images.append(self.debug_image)
+        if any(image.status is None for image in images):
+            return None
+        return " ".join([image.identity() for image in images])
 
     def _listed_tables(self) -> tuple[SymbolTable, ...]:
         # Mini debug information leaves out what .dynsym has: of such a file both are read.

@@ -11,7 +11,7 @@ from mmap import MADV_DONTNEED, PAGESIZE
 
 from fetchc.debuginfo.byte_reader import Cursor, decode_number, record_layout
 from fetchc.debuginfo.environment import DEFAULT
-from fetchc.debuginfo.safe_open import open_regular
+from fetchc.debuginfo.safe_open import file_identity, open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address, ByteSize, FileOffset
 from fetchc.record import Record
@@ -426,10 +426,8 @@ class Image:
         A build-id and a checksum can be written into another one, the time of its last change
         cannot.
         """
-        status = self.status
-        assert status is not None
-        where = f"{status.st_dev} {status.st_ino} {status.st_size}"
-        return f"{where} {status.st_mtime_ns} {status.st_ctime_ns}"
+        assert self.status is not None
+        return file_identity(self.status)
 
     def build_id(self) -> str | None:
         """NT_GNU_BUILD_ID in lower-case hex, from its section, else from the PT_NOTE segments."""

@@ -272,17 +272,31 @@ def function_table(memory: Memory) -> FunctionTable | None:
         address = memory.elf.section_address(name)
         if address is not None:
             return FunctionTable(memory, address)
-    for magic in table("runtime/go/program")["functions"].values():
-        needle = memory.packed(magic, 4) + b"\0\0"
-        for segment in memory.elf.segments:
-            if not segment.file_size:
-                continue
-            for at in memory.elf.window(LABEL, segment.address).find_all(needle):
-                address = Address(segment.address + at)
-                found = None if address % memory.word_bytes else _plausible(memory, address)
-                if found is not None:
-                    return found
+    for address in _beginnings(memory):
+        found = None if address % memory.word_bytes else _plausible(memory, address)
+        if found is not None:
+            return found
     return None
+
+
+def _beginnings(memory: Memory) -> list[Address]:
+    # Where the first bytes of a table are, those of one magic after the other.
+    magics = table("runtime/go/program")["functions"].values()
+    needles = [memory.packed(magic, 4) + b"\0\0" for magic in magics]
+    # They differ in one byte; where it is the first, one search finds all: a library has 100 MB.
+    first = int(memory.little)
+    found = []
+    for number, segment in enumerate(memory.elf.segments):
+        if not segment.file_size:
+            continue
+        window = memory.elf.window(LABEL, segment.address)
+        for shared in {needle[first:] for needle in needles}:
+            for at in window.find_all(shared):
+                whole = window.bytes_between(max(at - first, 0), at + len(shared))
+                if whole in needles:
+                    address = Address(segment.address + at - first)
+                    found.append((needles.index(whole), number, address))
+    return [address for _, _, address in sorted(found)]
 
 
 def _plausible(memory: Memory, address: Address) -> FunctionTable | None:

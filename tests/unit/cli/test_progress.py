@@ -24,7 +24,7 @@ def test_it_goes_away_at_the_end(
     monkeypatch.setattr(progress, "SILENT_SECONDS", -1)
     shown = Progress()
     shown(50, 100)
-    half = f"{ERASE}reading types [{'#' * 15}{' ' * 15}] 50 %"
+    half = f"{ERASE}reading [{'#' * 15}{' ' * 15}] 50 %"
     assert capsys.readouterr().err == half
     shown(100, 100)
     assert capsys.readouterr().err == ERASE
