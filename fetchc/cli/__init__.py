@@ -80,6 +80,12 @@ def _run(words: Sequence[str], alone: bool) -> int:
             return 2
     status = _edge(lambda: _answered(options, output), output)
     _save(options, output)
+    if alone and options.verbose:
+        from fetchc.cli.module_finder import bytecode_note
+
+        note = bytecode_note()
+        if note is not None:
+            output.say(f"note: {note}")
     return status
 
 

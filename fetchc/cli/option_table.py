@@ -258,7 +258,7 @@ OPTIONS = {
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "uncached": Option("uncached", ("--no-cache",), None, "neither read nor write the cache"),
     "verbose": Option(
-        "verbose", ("-v", "--verbose"), None, "say why a cached file is not used"
+        "verbose", ("-v", "--verbose"), None, "say why a cached file or bytecode is not used"
     ),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",

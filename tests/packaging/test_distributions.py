@@ -133,6 +133,16 @@ def _check(python: Path, package: Path, sources: Path, **environment: str) -> No
     assert _data(Path(trees[0]).parent) == _data(sources)
 
 
+def test_pip_compiles_a_wheel_where_python_writes_no_bytecode(wheel: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+    options = ("--quiet", "--disable-pip-version-check", "--no-index", "--no-deps", "--target")
+    command = (sys.executable, "-m", "pip", "install", *options, target, wheel)
+    _run(*command, PYTHONDONTWRITEBYTECODE="1")
+    sources = list((target / "fetchc").rglob("*.py"))
+    compiled = list((target / "fetchc").rglob("__pycache__/*.pyc"))
+    assert len(compiled) == len(sources) > 100
+
+
 def test_wheel_installs_and_runs(sources: Path, wheel: Path, tmp_path: Path) -> None:
     python = _environment(tmp_path)
     _installed(python, wheel)

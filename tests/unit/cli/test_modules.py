@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import py_compile
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -132,3 +133,33 @@ def test_only_where_python_keeps_modules_in_their_usual_place(
     monkeypatch.setattr(sys, "meta_path", list(before))
     module_finder.install()
     assert len(sys.meta_path) == len(before) + 1
+
+
+def _note(tree: Path) -> str:
+    # What a command says beside its result where Python writes no bytecode.
+    program = CHECKOUT / "corpus/c/layouts/bin/gcc-O2-dwarf5"
+    words = ["functions", "-x", str(program), "--verbose", "--no-cache"]
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", "from fetchc.cli import main; main()", *words],
+        cwd=tree,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stderr
+
+
+def test_missing_bytecode_is_named_and_the_advice_helps(tmp_path: Path) -> None:
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(CHECKOUT / "fetchc", tmp_path / "fetchc", ignore=ignored)
+    for name in ("grammar", "targets"):
+        (tmp_path / name).symlink_to(CHECKOUT / name)
+    note = _note(tmp_path)
+    assert note.startswith("note: modules of fetchc without bytecode: ")
+    advice = note.partition("run `")[2].partition("`")[0]
+    assert advice == f"{sys.executable} -m compileall -q {tmp_path}/fetchc"
+    subprocess.run(advice.split(), check=True)
+    assert _note(tmp_path) == ""
+    changed = tmp_path / "fetchc/record.py"
+    changed.write_text(changed.read_text() + "# changed\n")
+    assert _note(tmp_path).startswith("note: modules of fetchc without bytecode: 1; ")
