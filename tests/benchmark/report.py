@@ -6,39 +6,44 @@ import platform
 from collections.abc import Mapping, Sequence
 from datetime import date
 
+from tests.benchmark.goals import Goal, goals_table
 from tests.benchmark.measure import Result
 from tests.benchmark.plot import svg
 from tests.benchmark.subjects import BARE, KEPT, NEWER, SUBJECTS, Subject
+from tests.benchmark.tasks import NM
 from tests.support.toolchains import ROOT
 
-__all__ = ["missed", "table", "write_docs"]
+__all__ = ["goals", "table", "write_docs"]
 
 Rows = Mapping[str, Mapping[str, Result]]
 
 COLUMNS = ("fetchc", KEPT, BARE, "perf", "gdb", "drgn", "bpftrace", "pahole")
 _BOTH = [[tool, tool + NEWER] for tool in ("perf", "gdb", "bpftrace")]
+TASK_COLUMNS = ("fetchc", KEPT, "perf", NM)
 NEWER_COLUMNS = ("fetchc", *[name for pair in _BOTH for name in pair])
 BEGIN, END = "<!-- benchmark: begin -->\n", "<!-- benchmark: end -->\n"
 _WARM = 4.5  # times bare Python: 45 ms where that takes 10
 
 
-def missed(subject: Subject, row: Mapping[str, Result]) -> list[str]:
-    """The goals of one file that were not met."""
-    ours, kept = row["fetchc"], row[KEPT]
+def goals(subject: Subject, row: Mapping[str, Result]) -> list[Goal]:
+    """The goals of one file, met or missed; a peer that is missing or fails has none."""
+    name, ours, kept = subject.name, row["fetchc"], row[KEPT]
     if ours.status != 0:
-        return [f"{subject.name}: fetchc ends with status {ours.status}"]
+        return [Goal(name, f"fetchc ends with status {ours.status}", "", False)]
     found = []
     for peer, factor in _goals(subject):
         theirs = row.get(peer)
-        if theirs is not None and theirs.status == 0 and theirs.median < factor * ours.median:
+        if theirs is not None and theirs.status == 0:
             ratio = theirs.median / ours.median
-            found.append(f"{subject.name}: {ratio:.2f} x {peer}, goal {factor:.2f}")
-    if subject.peak_bytes is not None and ours.peak_bytes > subject.peak_bytes:
-        goal = subject.peak_bytes / 1e6
-        found.append(f"{subject.name}: {ours.peak_bytes / 1e6:.0f} MB, goal {goal:.0f}")
+            met = theirs.median >= factor * ours.median
+            why = subject.limits.get(peer.removesuffix(NEWER), "")
+            found.append(Goal(name, f"{ratio:.2f} x {peer}", f"{factor:.2f}", met, why))
+    if subject.peak_bytes is not None:
+        most, peak = subject.peak_bytes, ours.peak_bytes
+        found.append(Goal(name, f"{peak / 1e6:.0f} MB", f"{most / 1e6:.0f}", peak <= most))
     warm = kept.median / row[BARE].median
-    if warm > _WARM:
-        found.append(f"{subject.name}: kept, {warm:.1f} times bare Python, goal {_WARM}")
+    measured, why = f"kept, {warm:.1f} times bare Python", subject.limits.get(KEPT, "")
+    found.append(Goal(name, measured, str(_WARM), warm <= _WARM, why))
     return found
 
 
@@ -49,9 +54,9 @@ def _goals(subject: Subject) -> list[tuple[str, float]]:
 
 
 def table(
-    results: Rows, tasks: Rows, sizes: Mapping[str, int], failures: list[str], rounds: int
+    results: Rows, tasks: Rows, sizes: Mapping[str, int], goals: Sequence[Goal], rounds: int
 ) -> str:
-    """Markdown: the files, the other tasks, the goals that were missed."""
+    """Markdown: the files, the other tasks, the goals."""
     lines = [
         f"CPU ms: median (lowest-highest) of {rounds}; peak MB; x: times fetchc's median",
         "",
@@ -66,14 +71,13 @@ def table(
         lines.append("|---|" + "---|" * len(NEWER_COLUMNS))
         lines += [f"| {name} | " + _cells(row, NEWER_COLUMNS) for name, row in results.items()]
     if tasks:
-        lines += ["", "| task | fetchc | elapsed | perf |", "|---|---|---|---|"]
+        lines += ["", "| task | elapsed | " + " | ".join(TASK_COLUMNS) + " |"]
+        lines.append("|---|---|" + "---|" * len(TASK_COLUMNS))
     for name, row in tasks.items():
-        ours = row["fetchc"]
-        shown = _cell(ours, ours), f"{ours.elapsed * 1e3:.0f}", _cell(row.get("perf"), ours)
-        lines.append(f"| {name} | " + " | ".join(shown) + " |")
+        elapsed = f"{row['fetchc'].elapsed * 1e3:.0f}"
+        lines.append(f"| {name} | {elapsed} | " + _cells(row, TASK_COLUMNS))
     lines += ["", *_why(results)]
-    lines += ["", *(f"* missed: {line}" for line in failures)]
-    return "\n".join(lines if failures else [*lines, "Every goal is met."])
+    return "\n".join([*lines, "", *goals_table(goals)])
 
 
 def _cells(row: Mapping[str, Result], tools: Sequence[str]) -> str:
@@ -105,7 +109,7 @@ def write_docs(
     results: Rows,
     tasks: Rows,
     sizes: Mapping[str, int],
-    failures: list[str],
+    goals: Sequence[Goal],
     rounds: int,
     versions: Mapping[str, str],
 ) -> None:
@@ -116,7 +120,7 @@ def write_docs(
     if not begin or not end:
         raise ValueError(f"{path} lacks the lines {BEGIN.strip()} and {END.strip()}")
     machine = f"{date.today():%d %B %Y}; Python {platform.python_version()}, {platform.machine()}"
-    shown = table(results, tasks, sizes, failures, rounds)
+    shown = table(results, tasks, sizes, goals, rounds)
     peers = ", ".join(f"{tool} {version}" for tool, version in versions.items())
     text = f"{machine}; {peers}.\n\n{shown}\n\n![CPU time by size](speed.svg)\n"
     path.write_text(f"{before}{begin}{text}{end}{after}", encoding="utf-8")

@@ -10,11 +10,12 @@ import pytest
 
 from tests.benchmark import report
 from tests.benchmark.__main__ import main
+from tests.benchmark.goals import Goal, goals_table, tracing_goals
 from tests.benchmark.measure import Result, measure
 from tests.benchmark.plot import svg
-from tests.benchmark.report import missed, table, write_docs
+from tests.benchmark.report import goals, table, write_docs
 from tests.benchmark.subjects import BARE, KEPT, NEWER, SUBJECTS
-from tests.benchmark.tasks import TASKS
+from tests.benchmark.tasks import NM, TASKS
 
 
 def test_cpu_time_memory_and_status_are_the_commands_own() -> None:
@@ -26,6 +27,10 @@ def test_cpu_time_memory_and_status_are_the_commands_own() -> None:
     assert results["hungry"].elapsed > 0.9 * results["hungry"].median
     # Also when the process that measures is big itself, as this one is.
     assert results["bare"].peak_bytes < 40_000_000 < results["hungry"].peak_bytes
+
+
+def _missed(found: list[Goal]) -> list[str]:
+    return [goal.line for goal in found if not goal.met]
 
 
 def _result(seconds: float, peak_bytes: int = 10_000_000, status: int = 0) -> Result:
@@ -46,22 +51,22 @@ def _result(seconds: float, peak_bytes: int = 10_000_000, status: int = 0) -> Re
 )
 def test_missed_goals(row: dict[str, Result], count: int) -> None:
     (small,) = [subject for subject in SUBJECTS if subject.name == "small C"]
-    assert len(missed(small, {KEPT: row["fetchc"], **row})) == count
+    assert len(_missed(goals(small, {KEPT: row["fetchc"], **row}))) == count
 
 
 def test_what_is_kept_has_a_goal_of_its_own() -> None:
     (libc,) = [subject for subject in SUBJECTS if subject.name == "libc"]
     row = {"fetchc": _result(0.06), KEPT: _result(0.05), BARE: _result(0.01)}
-    assert missed(libc, row) == ["libc: kept, 5.0 times bare Python, goal 4.5"]
+    assert _missed(goals(libc, row)) == ["libc: kept, 5.0 times bare Python, goal 4.5"]
 
 
 def test_goals_of_tasks() -> None:
     tasks = {task.name: task for task in TASKS}
     slow, index = tasks["functions of the Go compiler"], tasks["index of vmlinux"]
-    assert slow.missed({"fetchc": _result(1.0), "perf": _result(1.1)}) == []
-    assert len(slow.missed({"fetchc": _result(1.0), "perf": _result(0.9)})) == 1
-    assert len(index.missed({"fetchc": _result(4.0, 400_000_000)})) == 2
-    assert len(index.missed({"fetchc": _result(4.0, status=1)})) == 1
+    assert _missed(slow.goals({"fetchc": _result(1.0), "perf": _result(1.1)})) == []
+    assert len(_missed(slow.goals({"fetchc": _result(1.0), "perf": _result(0.9)}))) == 1
+    assert len(_missed(index.goals({"fetchc": _result(4.0, 400_000_000)}))) == 2
+    assert len(_missed(index.goals({"fetchc": _result(4.0, status=1)}))) == 1
 
 
 def test_the_document_has_the_table_and_the_plot(
@@ -96,7 +101,7 @@ def test_newer_peers_have_a_table_of_their_own() -> None:
 def test_tasks_have_what_they_took_by_the_clock() -> None:
     ours = Result(6.0, 5.0, 7.0, 200_000_000, 0, 3.25)
     shown = table({}, {"index of vmlinux": {"fetchc": ours}}, {}, [], 3).splitlines()
-    assert "| index of vmlinux | 6000 (5000-7000); 200 MB; 1.00x | 3250 |  |" in shown
+    assert "| index of vmlinux | 3250 | 6000 (5000-7000); 200 MB; 1.00x |  |  |  |" in shown
 
 
 def test_why_a_peer_fails_is_reported_where_it_does() -> None:
@@ -122,3 +127,36 @@ def test_subjects_of_the_corpus_are_there() -> None:
     corpus = [subject for subject in SUBJECTS if subject.name in ("small C", "Go 1.15", "Go 1.27")]
     assert all(Path(subject.file()).exists() for subject in corpus)
     assert len(corpus) == 3
+
+
+def test_a_listing_has_goals_with_a_cache_and_without() -> None:
+    (task,) = [task for task in TASKS if task.name == "functions of libLLVM"]
+    row = {"fetchc": _result(0.9), KEPT: _result(0.3), NM: _result(0.2)}
+    cold, warm = task.goals(row)
+    assert (cold.met, warm.met) == (False, True)
+    assert cold.line == "functions of libLLVM: 0.22 x nm -C, goal 0.50"
+    assert cold.why
+    assert [goal.met for goal in task.goals(row | {"fetchc": _result(0.4)})] == [True, True]
+
+
+def test_each_goal_says_met_or_missed_and_why() -> None:
+    found = [Goal("a", "1 s", "2", True), Goal("b", "3 s", "2", False, "it is big")]
+    shown = goals_table(found)
+    assert shown[0] == "1 of 2 goals are met."
+    assert shown[-2:] == ["| a | 1 s | 2 | met |", "| b | 3 s | 2 | **missed**: it is big |"]
+
+
+def test_goals_of_tracing_are_of_its_document() -> None:
+    def row(cpu: float) -> dict[str, list[dict[str, float]]]:
+        return {"5": [{"cpu": cpu}, {"cpu": cpu}]}
+
+    results = {"fetchc text": row(0.5), "bpftrace": row(0.6), "perf script": row(0.1)}
+    stated = {"name": "burst", "measured": "0 lost", "wanted": "0", "met": True}
+    (one, two) = tracing_goals({"events": 50_000, "results": results, "goals": [stated]})
+    assert one.line == (
+        "trace, 5 arguments: 1.00 s for 100,000 events, bpftrace 1.20 s, goal below bpftrace"
+    )
+    assert one.met
+    assert two == Goal("burst", "0 lost", "0", True)
+    results["bpftrace"] = row(0.4)
+    assert not tracing_goals({"events": 50_000, "results": results})[0].met
