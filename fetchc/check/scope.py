@@ -5,7 +5,15 @@ from __future__ import annotations
 from fetchc.check.typed_tree import Address, Constant, Located, Pointee, Special, Subobject
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
-from fetchc.program.entities import Absent, AtAddress, AtSymbol, Named, PointerTo
+from fetchc.program.entities import (
+    Absent,
+    AtAddress,
+    AtSymbol,
+    InRegister,
+    Named,
+    Pieces,
+    PointerTo,
+)
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerType
 
 TYPE_CHECKING = False
@@ -73,6 +81,8 @@ def find_local(checker: Checker, name: str, line: int | None, span: Span) -> Var
         return variable_in_scope(site, site.function, same_name)
     if same_name and line is None and site.entry and site.label:
         _must_be_alone(site.function, same_name, span)
+    if same_name and line is None and same_name[0].code_unknown:
+        _must_be_around(checker, same_name, span)
     packed = [] if same_name else [one.name for one in seen if one.name.startswith(f"{name}#")]
     if packed:
         raise reject(
@@ -109,6 +119,34 @@ def _must_be_alone(function: Function, same_name: list[Variable], span: Span) ->
                 help=f"pick one by the line of its declaration: `{first.name}@{first.line}`, "
                 f"`{other.name}@{other.line}`",
             )
+
+
+def _must_be_around(checker: Checker, same_name: list[Variable], span: Span) -> None:
+    # A name of a block that may be elsewhere. What has no place here is refused by itself.
+    first, *others = same_name
+    site = checker.site
+    place = site.program.place(first, site.function, site.address)
+    if first.kind != "global" and isinstance(place, Absent | InRegister | Pieces):
+        return
+    others = [one for one in others if one.die != first.die]
+    if not others:
+        outside = find_global(checker, first.name, None, span)
+        if outside is None or outside.die == first.die:
+            return
+        others = [outside]
+    if place == site.program.place(others[0], site.function, site.address):
+        return
+    inside = others[0].kind != "global"
+    raise reject(
+        "FC0208",
+        f"an inner block has a `{first.name}`, too, and the debug information does not say which "
+        "addresses are in the block",
+        span,
+        "which one is meant",
+        help=f"pick one by the line of its declaration: `{first.name}@{others[0].line}`"
+        if inside
+        else f"write the whole name: `::{first.name}`, or with its namespace",
+    )
 
 
 def find_global(checker: Checker, name: str, line: int | None, span: Span) -> Variable | None:

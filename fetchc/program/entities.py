@@ -94,7 +94,9 @@ class Variable(Record):
     Go closure the variable is, in bytes; None of others, and up to Go 1.22. ``called`` is, of a
     parameter of an inlined call, the first instruction of the call's code. ``outermost``: a
     variable that a Go function has in no block of its own, as those are that it captured, and
-    what a using-declaration names in no inner block of a C++ function.
+    what a using-declaration names in no inner block of a C++ function. ``code_unknown``: it is
+    declared in a block, and whether that is around the address is unknown: the debug information
+    has no code of the block.
     ``elsewhere``: declared for a function of Go's assembly by the wrapper around it: ``die`` says
     where the wrapper has it, and nothing of this function's code.
     """
@@ -109,6 +111,7 @@ class Variable(Record):
     called: Address | None = None
     outermost: bool = False
     elsewhere: bool = False
+    code_unknown: bool = False
 
 
 class BuildInfo(Record):

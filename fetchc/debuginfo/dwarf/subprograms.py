@@ -38,6 +38,7 @@ __all__ = [
     "inlined_function",
     "is_inlined",
     "merged",
+    "origins",
     "subprogram_at",
     "symbols_named",
     "with_clones",
@@ -337,7 +338,7 @@ def merged(info: DebugInfo, die: Die, listing: Listing) -> list[Die]:
     What only the concrete one lists (Go's results, at times) comes last.
     """
     own = list(listing(info, die))
-    by_origin = {origin: entry for entry in own for origin in _origins(info, entry)}
+    by_origin = {origin: entry for entry in own for origin in origins(info, entry)}
     for template in _templates(info, die):
         declared = list(listing(info, template))
         if declared:
@@ -359,7 +360,7 @@ def _merged_by_lto(
     # header, and lets the variables of a call refer to another unit's than the call itself.
     # They are the same by their name and line.
     named = {entry.offset for entry in declared}
-    strange = [entry for entry in own if not any(at in named for at in _origins(info, entry))]
+    strange = [entry for entry in own if not any(at in named for at in origins(info, entry))]
     if not strange:
         return {}
     same: dict[int, Die] = {}
@@ -403,7 +404,8 @@ def _templates(info: DebugInfo, die: Die) -> list[Die]:
     return [*reversed(abstract), *own, *declared]
 
 
-def _origins(info: DebugInfo, die: Die) -> Iterator[int]:
+def origins(info: DebugInfo, die: Die) -> Iterator[int]:
+    """The offsets of ``die`` and of what it is a copy of, and that of."""
     seen: set[int] = set()
     current: Die | None = die
     while current is not None and current.offset not in seen:

@@ -29,6 +29,8 @@ from fetchc.program.entities import NO_LOCATION, Absent, Constant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fetchc.debuginfo.dwarf.abbrev import Declaration
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
@@ -104,15 +106,11 @@ def _has_place(die: Die) -> bool:
 
 def _defined_by(info: DebugInfo, die: Die) -> Die | None:
     # The definition of what ``die`` declares, in the same unit.
-    scopes = [die.unit.top]
-    while scopes:
-        for child in info.children(scopes.pop()):
-            if child.tag == DW_TAG_namespace:
-                scopes.append(child)
-            elif child.tag == DW_TAG_variable and child.has(DW_AT_specification):
-                declared = info.follow(child, DW_AT_specification)
-                if declared is not None and declared.offset == die.offset:
-                    return child
+    for child in _outside_functions(info, die.unit.top):
+        if child.has(DW_AT_specification):
+            declared = info.follow(child, DW_AT_specification)
+            if declared is not None and declared.offset == die.offset:
+                return child
     return None
 
 
@@ -122,12 +120,23 @@ def _instance_elsewhere(info: DebugInfo, die: Die) -> Die | None:
     for unit in info.units():
         if not any(_refers_abroad(declaration) for _, declaration in unit.table.all()):
             continue
-        for child in info.children(unit.top):
-            if child.tag == DW_TAG_variable and child.form(DW_AT_abstract_origin) in ABROAD:
+        for child in _outside_functions(info, unit.top):
+            if child.form(DW_AT_abstract_origin) in ABROAD:
                 origin = info.follow(child, DW_AT_abstract_origin)
                 if origin is not None and origin.offset == die.offset:
                     return child
     return None
+
+
+def _outside_functions(info: DebugInfo, top: Die) -> Iterator[Die]:
+    # The variables of a unit and of its namespaces.
+    scopes = [top]
+    while scopes:
+        for child in info.children(scopes.pop()):
+            if child.tag == DW_TAG_namespace:
+                scopes.append(child)
+            elif child.tag == DW_TAG_variable:
+                yield child
 
 
 def _refers_abroad(declaration: Declaration) -> bool:

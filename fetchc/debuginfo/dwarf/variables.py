@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from fetchc.debuginfo.byte_reader import decode_number, read_sleb
 from fetchc.debuginfo.dwarf.constants import (
+    DW_AT_abstract_origin,
     DW_AT_artificial,
     DW_AT_const_value,
     DW_AT_decl_line,
@@ -32,7 +33,7 @@ from fetchc.debuginfo.dwarf.constants import (
 )
 from fetchc.debuginfo.dwarf.languages import is_cpp, is_go
 from fetchc.debuginfo.dwarf.qualified_names import declaration
-from fetchc.debuginfo.dwarf.subprograms import merged
+from fetchc.debuginfo.dwarf.subprograms import merged, origins
 from fetchc.debuginfo.dwarf.type_entries import VOID
 from fetchc.debuginfo.elf.elf_file import DISCARDED
 from fetchc.program.entities import (
@@ -122,35 +123,43 @@ def locals_at(info: DebugInfo, die: Die, address: Address) -> tuple[Variable, ..
     The function's own parameters are not among them.
     """
     go = is_go(declaration(info, die).unit)
+    scopes = _scopes(info, die, address)
     found: list[Variable] = []
-    for depth, scope in _scopes(info, die, address):
-        found.extend(_of_scope(info, scope, go, depth == 0))
+    for position, (depth, scope, code_unknown) in enumerate(scopes):
+        if not go:
+            within = scopes[position - 1][1] if position else None
+            found.extend(_of_left_out_blocks(info, scope, within))
+        found.extend(_of_scope(info, scope, go, depth == 0, code_unknown))
     return tuple(found)
 
 
 def innermost_call(info: DebugInfo, die: Die, address: Address) -> Die | None:
     """The innermost inlined call of the function ``die`` whose code holds ``address``."""
-    scopes = (scope for _, scope in _scopes(info, die, address))
+    scopes = (scope for _, scope, _ in _scopes(info, die, address))
     return next((scope for scope in scopes if scope.tag == DW_TAG_inlined_subroutine), None)
 
 
-def _scopes(info: DebugInfo, die: Die, address: Address) -> list[tuple[int, Die]]:
+def _scopes(info: DebugInfo, die: Die, address: Address) -> list[tuple[int, Die, bool]]:
     # The function and the blocks and calls around ``address`` with their depths, deepest first; of
     # two beside each other, in the order of the file. A block without code adds nothing to the
     # depth of what it is in: it hides no name of a block or call beside it that has code here.
+    # Whether it is around the address is unknown, unless something in it is: the last of the three.
     scopes: list[tuple[int, int, Die]] = [(0, 0, die)]
-    waiting: list[tuple[int, int, Iterator[Die]]] = [(0, 0, iter(info.children(die)))]
+    around = {die.offset}  # those that have code here, or something in them that has
+    waiting: list[tuple[int, int, Die, Iterator[Die]]] = [(0, 0, die, iter(info.children(die)))]
     while waiting:
-        depth, bare, children = waiting[-1]
+        depth, bare, _, children = waiting[-1]
         child = next(children, None)
         if child is None:
             waiting.pop()
         elif child.tag in INNER and _covers(info, child, address):
             depth, bare = (depth + 1, 0) if _has_code(child) else (depth, bare + 1)
             scopes.append((depth, bare, child))
-            waiting.append((depth, bare, iter(info.children(child))))
+            waiting.append((depth, bare, child, iter(info.children(child))))
+            if not bare:
+                around |= {scope.offset for _, _, scope, _ in waiting}
     scopes.sort(key=lambda entry: (-entry[0], -entry[1]))
-    return [(depth + bare, scope) for depth, bare, scope in scopes]
+    return [(depth + bare, scope, scope.offset not in around) for depth, bare, scope in scopes]
 
 
 def _has_code(die: Die) -> bool:
@@ -184,7 +193,9 @@ def called_at(info: DebugInfo, call: Die) -> Address | None:
     )
 
 
-def _of_scope(info: DebugInfo, scope: Die, go: bool, whole: bool) -> Iterator[Variable]:
+def _of_scope(
+    info: DebugInfo, scope: Die, go: bool, whole: bool, code_unknown: bool = False
+) -> Iterator[Variable]:
     # What is captured is of the function itself (``whole``): an inlined closure has none.
     called = called_at(info, scope) if scope.tag == DW_TAG_inlined_subroutine else None
     entries = merged(info, scope, _plain_variable if whole else _any_variable)
@@ -193,14 +204,54 @@ def _of_scope(info: DebugInfo, scope: Die, go: bool, whole: bool) -> Iterator[Va
     )
     for entry in entries:
         if entry.tag == DW_TAG_imported_declaration:
-            imported = _imported(info, entry, whole)
+            imported = _imported(info, entry, whole, code_unknown)
             if imported is not None:
                 yield imported
             continue
         is_parameter = entry.tag == DW_TAG_formal_parameter
         passed = called if is_parameter else None
         name = passed_names.pop(0) if is_parameter else _name(info, entry)
-        yield variable_of(info, entry, name, LOCAL, go, go and whole, passed)
+        yield variable_of(info, entry, name, LOCAL, go, go and whole, passed, code_unknown)
+
+
+def _of_left_out_blocks(info: DebugInfo, scope: Die, within: Die | None) -> Iterator[Variable]:
+    # What using-declarations name in blocks of the source that ``scope``, a copy, has not.
+    # gcc's link-time optimization has no using-declarations when it writes the code, and leaves out
+    # blocks that have nothing else: where their code is, is unknown. A block that declares a
+    # variable is left out only without any code. Sources: gcc/lto-streamer-out.cc, gcc/tree-ssa-
+    # live.cc (remove_unused_scope_block_p). ``within``: the block or call in ``scope`` that the
+    # address is in: where the source has it in such a block, that is around the address, too.
+    source = info.follow(scope, DW_AT_abstract_origin)
+    if source is None or not _has_blocks(info, source):
+        return
+    copied = {origin for block in _blocks_below(info, scope) for origin in origins(info, block)}
+    inner = set() if within is None else set(origins(info, within))
+    waiting = [(source, False)]
+    found: list[Variable] = []
+    while waiting:
+        block, certain = waiting.pop()
+        if block is not source:
+            names = [one for one in info.children(block) if one.tag == DW_TAG_imported_declaration]
+            imported = [_imported(info, one, False, not certain) for one in names]
+            found += [one for one in imported if one is not None]
+        for child in info.children(block):
+            if child.tag != DW_TAG_lexical_block or child.offset in copied:
+                continue
+            below = [child, *_blocks_below(info, child)]
+            if not any(one.tag == DW_TAG_variable for one in info.children(child)):
+                waiting.append((child, any(one.offset in inner for one in below)))
+    yield from reversed(found)
+
+
+def _has_blocks(info: DebugInfo, die: Die) -> bool:
+    return any(child.tag == DW_TAG_lexical_block for child in info.children(die))
+
+
+def _blocks_below(info: DebugInfo, die: Die) -> Iterator[Die]:
+    for child in info.children(die):
+        if child.tag in INNER:
+            yield child
+            yield from _blocks_below(info, child)
 
 
 def _formal(info: DebugInfo, die: Die) -> Iterator[Die]:
@@ -245,7 +296,9 @@ def _plain_variable(info: DebugInfo, die: Die) -> Iterator[Die]:
     return (child for child in info.children(die) if child.tag in DECLARING)
 
 
-def _imported(info: DebugInfo, die: Die, whole: bool) -> Variable | None:
+def _imported(
+    info: DebugInfo, die: Die, whole: bool, code_unknown: bool = False
+) -> Variable | None:
     # C++: `using ns::x;` in a block names a variable outside functions, and hides what the blocks
     # around it call so. Source: DWARF 5, section 3.2.3.
     target = info.follow(die, DW_AT_import)
@@ -255,7 +308,7 @@ def _imported(info: DebugInfo, die: Die, whole: bool) -> Variable | None:
     from fetchc.debuginfo.dwarf.variable_definitions import placed
 
     found = placed(info, target) or target
-    return variable_of(info, found, name, "global", outermost=whole)
+    return variable_of(info, found, name, "global", outermost=whole, code_unknown=code_unknown)
 
 
 def _any_variable(info: DebugInfo, die: Die) -> Iterator[Die]:
@@ -272,10 +325,11 @@ def variable_of(
     go: bool = False,
     outermost: bool = False,
     called: Address | None = None,
+    code_unknown: bool = False,
 ) -> Variable:
     """The variable of an entry, by the name that it is shown by.
 
-    ``go``: whether the function is Go's. ``outermost`` and ``called`` as the variable has them.
+    ``go``: whether the function is Go's. The last three are as the variable has them.
     """
     typed = info.inherited(die, DW_AT_type)
     target = None if typed is None else info.follow(typed, DW_AT_type)
@@ -292,6 +346,7 @@ def variable_of(
         None if captured is None else captured.unsigned(DW_AT_go_closure_offset),
         called,
         outermost,
+        code_unknown=code_unknown,
     )
 
 
