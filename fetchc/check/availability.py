@@ -11,11 +11,12 @@ from fetchc.program.entities import (
     Indirect,
     InMemory,
     InRegister,
+    Piece,
     Pieces,
     Place,
     PointerTo,
 )
-from fetchc.quantities import ByteOffset
+from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -134,6 +135,8 @@ def _words(site: Site, place: Place) -> str:
 def body_place(site: Site, function: Function, variable: Variable) -> Place:
     """The place of a local or a parameter at a site within the function; Absent where too early."""
     place = _described_place(site, function, variable)
+    if variable.kind == "parameter" and optimized_by_gcc(function):
+        place = _without_lost_parts(site, function, variable, place)
     if variable.kind == "parameter" and not site.language.promises_convention:
         from fetchc.check.unspecified_abi import LOST_ADDRESS, is_address
 
@@ -187,6 +190,64 @@ def _described_place(site: Site, function: Function, variable: Variable) -> Plac
     return site.program.place(variable, function, site.address)
 
 
+def _without_lost_parts(site: Site, function: Function, variable: Variable, place: Place) -> Place:
+    """``place`` without the parts that gcc still describes where the code has lost them.
+
+    Of a parameter in several registers gcc 12 describes a part up to the next call also where its
+    register has another value already (to the code, an assignment to the part looks the same). Of a
+    structure in a register, whose first member it extends there (``movslq %ecx,%rcx``) or in
+    another (``movswq %di,%rcx``), it describes all members. The check is for machines where
+    targets/arch describes calls.
+    """
+    from fetchc.check.probe_site import SiteTypes
+    from fetchc.program.types import StructType
+    from fetchc.target.machines import call_rules
+
+    program, types = site.program, SiteTypes(site)
+    pieces: tuple[Piece, ...] = ()
+    if isinstance(place, Pieces):
+        pieces = place.pieces
+    elif isinstance(types.resolved(variable.type), StructType):
+        pieces = (Piece(ByteOffset(0), types.size(variable.type) or ByteSize(0), place),)
+    in_registers = any(isinstance(one.place, InRegister) for one in pieces)
+    if not in_registers or call_rules(program.architecture) is None:
+        return place
+    extents = program.extents(variable, function)
+    start = next((one.start for one in extents if one.start <= site.address < one.end), None)
+    if start is None:
+        return place
+    try:
+        left = [part for one in pieces for part in _parts_left(site, function, one, start)]
+    except CompileError:
+        return Absent(
+            "no location",
+            "only a disassembler can show whether its registers still have it: install capstone",
+        )
+    return place if left == list(pieces) else Pieces(tuple(left))
+
+
+def _parts_left(site: Site, function: Function, piece: Piece, start: Address) -> tuple[Piece, ...]:
+    # ``piece``, and what of it its register has lost since ``start``.
+    from fetchc.code.disassembly import bytes_left
+
+    register = piece.place
+    if not isinstance(register, InRegister):
+        return (piece,)
+    name = site.architecture.registers.get(register.register, "")
+    code = site.program.code(function.address, site.address - function.address)
+    left = bytes_left(code, function.address, site.program.architecture, name, start)
+    if left is None or left >= piece.size:
+        return (piece,)
+    lost = Piece(ByteOffset(piece.offset + left), ByteSize(piece.size - left), _OVERWRITTEN)
+    return (Piece(piece.offset, ByteSize(left), register), lost) if left else (lost,)
+
+
+_OVERWRITTEN = Absent(
+    "no location",
+    "the debug information names a register for it that the code has written since",
+)
+
+
 def _left_out(site: Site, function: Function, variable: Variable) -> Absent | None:
     # A slot in the caller's part of the stack, which clang names for the whole function, also
     # where nothing of it is used and calls of the same file leave it as it is.
@@ -217,7 +278,8 @@ def stale_warning(
 
     Go's compiler continues to describe the old place where a new value goes somewhere else (1.15 to
     1.27). LLVM removes dead stores to a structure that the caller put on the stack, and describes
-    its slot for the whole function. A test compiles both.
+    its slot for the whole function. gcc 12 describes a structure in the registers that have what
+    was passed, where an assigned member is in another one. A test compiles all three.
     """
     if isinstance(place, Absent) or variable.kind != "parameter":
         return None
@@ -228,7 +290,9 @@ def stale_warning(
         unsure = function.compiler.optimized is not False
     else:
         note = "clang removes assignments that nothing reads from memory"
-        unsure = _is_passed_structure(site, function, variable)
+        if function.compiler.is_gcc:
+            note = "gcc may name the registers in which it was passed, and a new value elsewhere"
+        unsure = _is_passed_structure(site, function, variable, place)
     if not unsure:
         return None
     return Diagnostic(
@@ -241,14 +305,17 @@ def stale_warning(
     )
 
 
-def _is_passed_structure(site: Site, function: Function, variable: Variable) -> bool:
+def _is_passed_structure(site: Site, function: Function, variable: Variable, place: Place) -> bool:
+    # Whether ``place`` is where a structure was passed, and the compiler may leave it at that.
     from fetchc.check.probe_site import SiteTypes
     from fetchc.program.types import StructType
 
+    if not isinstance(SiteTypes(site).resolved(variable.type), StructType):
+        return False
+    if optimized_by_gcc(function):
+        return isinstance(place, InRegister | Pieces)
     removes = function.compiler.removes_dead_stores_to_parameters
     if not removes or not site.program.evidence.is_optimized(function):
-        return False
-    if not isinstance(SiteTypes(site).resolved(variable.type), StructType):
         return False
     slot = _only_slot(site, variable)
     return slot is not None and isinstance(_by_convention(site, function, variable), InMemory)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Exits",
+    "bytes_left",
     "exits",
     "falls_through",
     "first_writes",
@@ -346,6 +347,38 @@ def written(code: bytes, address: Address, architecture: str) -> frozenset[str]:
     for instruction in instructions(code, address, architecture):
         found |= _names(instruction, instruction.regs_access()[1], architecture)
     return frozenset(found)
+
+
+def bytes_left(
+    code: bytes, address: Address, architecture: str, register: str, start: Address
+) -> int | None:
+    """How many bytes behind ``code`` a register has of a value that is there from ``start`` on.
+
+    ``code`` is the function's from its entry at ``address`` on, ``register`` the kernel's name.
+    Where the instruction in front of ``start`` copies the value there, it may copy the first bytes
+    only and extend them (``movswq %di,%rcx``); a later one may do so in the register itself. 0
+    where ``start`` is the entry and anything else writes the register, None where nothing does.
+    Raises CompileError as :func:`taken` does.
+    """
+    import capstone
+
+    left: int | None = None
+    for instruction in instructions(code, address, architecture):
+        if register not in _names(instruction, instruction.regs_access()[1], architecture):
+            continue
+        copied, source = 0, ""
+        if instruction.mnemonic.startswith("mov") and len(instruction.operands) == 2:
+            last = instruction.operands[1]
+            if last.type == capstone.CS_OP_REG:
+                copied = last.size
+                (source,) = _names(instruction, [last.reg], architecture)
+        if instruction.address < start:
+            left = copied or None
+        elif source == register:
+            left = copied if left is None else min(left, copied)
+        elif start <= address:
+            return 0
+    return left
 
 
 def first_writes(

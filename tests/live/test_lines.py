@@ -167,27 +167,42 @@ __attribute__((noinline)) void f(long v1, struct big b) {
 }
 int main(void) { struct big b = {2, 3, 4}; f(1, b); return 0; }
 """,
+    "gcc": """
+volatile long sink, base = 92;
+struct pair { long one, two; };
+__attribute__((noinline)) void mark(void) { sink++; }
+__attribute__((noinline)) void f(long v1, struct pair b) {
+  b.one = base; sink += b.one;
+  mark(); // here
+  sink += b.two + v1;
+}
+int main(void) { struct pair b = {2, 3}; f(1, b); return 0; }
+""",
 }
 
 
-@pytest.mark.parametrize("kind", ["clang -O2", "clang -O0", "go -N", *GO_VERSIONS])
+@pytest.mark.parametrize(
+    "kind", ["clang -O2", "clang -O0", "gcc -O1", "gcc -O0", "go -N", *GO_VERSIONS]
+)
 def test_what_optimized_code_may_have_assigned_is_said(
     kind: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()
-    go = "clang" not in kind
+    language = next((one for one in ("clang", "gcc") if one in kind), "go")
+    go = language == "go"
+    source = STALE["c" if language == "clang" else language]
     if go:
         version = GO_VERSIONS[-1] if "-N" in kind else kind
         require(f"go{version}")
         options = ("-gcflags=all=-N -l",) if "-N" in kind else ()
-        binary = build_go(STALE["go"], go_build(version, tmp_path, *options), tmp_path)
+        binary = build_go(source, go_build(version, tmp_path, *options), tmp_path)
     else:
-        require("clang")
-        (tmp_path / "stale.c").write_text(STALE["c"])
+        require(language)
+        (tmp_path / "stale.c").write_text(source)
         binary = tmp_path / "stale"
         words = [*kind.split(), "-g", "-o", str(binary), str(tmp_path / "stale.c")]
         subprocess.run(words, check=True, timeout=60)
-    lines = STALE["go" if go else "c"].splitlines()
+    lines = source.splitlines()
     line = 1 + [text.endswith("// here") for text in lines].index(True)
     name, text = ("main.f", "v2") if go else ("f", "b.one")
     probe = fetchc.open(str(binary)).probe(name, at=f":{line}")
@@ -196,6 +211,6 @@ def test_what_optimized_code_may_have_assigned_is_said(
     asked = f"{text} @ {name}:{line}"
     (event,) = trace(capfd, asked, "-x", binary, "--format", "jsonl", "--", binary).objects
     assert event["args"][text] == (2 if warned else 92)
-    assert warned == (["FC0634"] if kind in (*GO_VERSIONS, "clang -O2") else [])
+    assert warned == (["FC0634"] if kind in (*GO_VERSIONS, "clang -O2", "gcc -O1") else [])
     there = [one.code for one in probe.compile("v1").warnings]
     assert there == (warned if go else [])

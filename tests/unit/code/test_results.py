@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.code.disassembly import taken, written
+from fetchc.code.disassembly import bytes_left, taken, written
 from fetchc.quantities import Address
 
 
@@ -38,3 +38,23 @@ def test_what_is_written() -> None:
     assert "ax" in found
     assert "si" in found
     assert "dx" not in found
+
+
+@pytest.mark.parametrize(
+    ("code", "start", "left"),
+    [
+        ("01c8 c3", 0, None),  # add %ecx,%eax
+        ("4863c9", 0, 4),  # movslq %ecx,%rcx
+        ("4863c9 480fbec9", 0, 1),  # and movsbq %cl,%rcx
+        ("488b0d00000000", 0, 0),  # mov (%rip),%rcx
+        ("4889d1", 0, 0),  # mov %rdx,%rcx: another value
+        ("480fbfcf", 4, 2),  # movswq %di,%rcx
+        ("4889f9", 3, 8),  # mov %rdi,%rcx
+        ("480fbfcf 01c8", 4, 2),
+        ("4889f9 0fb7c9", 3, 2),  # mov %rdi,%rcx; movzwl %cx,%ecx
+        ("488b0f 4883c101", 3, None),  # mov (%rdi),%rcx; add $1,%rcx: the variable may have it
+    ],
+)
+def test_what_a_register_has_left(code: str, start: int, left: int | None) -> None:
+    base, begin = Address(0x1000), Address(0x1000 + start)
+    assert bytes_left(bytes.fromhex(code), base, "x86_64", "cx", begin) == left
