@@ -481,11 +481,19 @@ def _pairing(probe: Probe, key: str) -> CheckedArgument:
     try:
         return _asked(probe, key)
     except Refused as refused:
-        if not probe.in_kernel:
+        if probe.in_kernel:
+            what = f"`{probe.named_after}` has no stack pointer here to distinguish its calls"
+            note = "`--latency` pairs an entry with its return by that"
+            help = "leave `fprobe:` out: `-f " + probe.named_after + "`"
+        elif key == GOROUTINE:
+            where = "entry" if probe.kind == "entry" else "return"
+            what = f"at the {where} of `{probe.named_after}` its goroutine is not known"
+            note = "`--latency` pairs an entry with its return by that; " + ", ".join(
+                refused.diagnostics[0].notes
+            )
+            help = "trace one of the two: leave `--latency` out"
+        else:
             raise
-        what = f"`{probe.named_after}` has no stack pointer here to distinguish its calls"
-        note = "`--latency` pairs an entry with its return by that"
-        help = "leave `fprobe:` out: `-f " + probe.named_after + "`"
         diagnostic = Diagnostic(refused.diagnostics[0].code, what, notes=(note,), help=help)
         raise Refused("", (diagnostic,)) from None
 

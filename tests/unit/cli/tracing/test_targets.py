@@ -308,3 +308,13 @@ def test_a_refused_filter_has_its_place_in_the_filter(
     assert span.start >= text.index(place)
     assert help is None or str(diagnostic.help).startswith(help)
     assert "--filter" not in str(diagnostic.help)
+
+
+def test_a_goroutine_that_is_not_known_at_the_return_is_refused_in_words_of_the_command() -> None:
+    # The pair is made by `$goid`, which nobody wrote: Go 1.15 has it in thread-local storage.
+    found = targets(str(fixture("go/features/go1.15")), "-f", "main.callMaps", "--latency")
+    (left,) = found.left_out
+    (said,) = left.diagnostics
+    assert "$goid" not in left.text
+    assert said.message == "at the return of `main.callMaps` its goroutine is not known"
+    assert said.help == "trace one of the two: leave `--latency` out"
