@@ -277,9 +277,9 @@ def stale_warning(
     """The warning that ``place`` may still have what was passed, where a statement assigned it.
 
     Go's compiler continues to describe the old place where a new value goes somewhere else (1.15 to
-    1.27). LLVM removes dead stores to a structure that the caller put on the stack, and describes
-    its slot for the whole function. gcc 12 describes a structure in the registers that have what
-    was passed, where an assigned member is in another one. A test compiles all three.
+    1.27). LLVM and gcc remove dead stores to a structure that the caller put on the stack, and
+    describe its slot for the whole function. gcc 12 describes a structure in the registers that
+    have what was passed, where an assigned member is in another one. A test compiles all of them.
     """
     if isinstance(place, Absent) or variable.kind != "parameter":
         return None
@@ -289,9 +289,7 @@ def stale_warning(
         note = "the debug information may name the place of the old value"
         unsure = function.compiler.optimized is not False
     else:
-        note = "clang removes assignments that nothing reads from memory"
-        if function.compiler.is_gcc:
-            note = "gcc may name the registers in which it was passed, and a new value elsewhere"
+        note = "the compiler removes assignments that nothing reads from where it was passed"
         unsure = _is_passed_structure(site, function, variable, place)
     if not unsure:
         return None
@@ -313,7 +311,10 @@ def _is_passed_structure(site: Site, function: Function, variable: Variable, pla
     if not isinstance(SiteTypes(site).resolved(variable.type), StructType):
         return False
     if optimized_by_gcc(function):
-        return isinstance(place, InRegister | Pieces)
+        passed_there = isinstance(place, InMemory) and isinstance(
+            _by_convention(site, function, variable), InMemory
+        )
+        return passed_there or isinstance(place, InRegister | Pieces)
     removes = function.compiler.removes_dead_stores_to_parameters
     if not removes or not site.program.evidence.is_optimized(function):
         return False
