@@ -12,6 +12,7 @@ import pytest
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
 
 __all__ = [
+    "NET8",
     "NET9",
     "NETCORE21",
     "NETCORE31",
@@ -27,14 +28,16 @@ TOOLS = Path(__file__).parents[2] / ".toolchains"
 _SHARED = "dotnetcore2/bin/shared/Microsoft.NETCore.App"
 NETCORE21 = TOOLS / "dotnet-2.1.23" / _SHARED / "2.1.30"
 NETCORE31 = TOOLS / "dotnet-3.1.23" / _SHARED / "3.1.23"
+NET8 = TOOLS / "dotnet-8.0.30" / "libraries"
 NET9 = TOOLS / "dotnet-9.0.1" / "package"
+_OPTIONS = {NET8: " --dotnet-8", NET9: " --dotnet-9"}
 
 
 def missing(folder: Path) -> str | None:
     """Why the runtime of ``folder`` is not here, None where it is."""
     if (folder / "System.Private.CoreLib.dll").exists():
         return None
-    option = " --dotnet-9" if folder == NET9 else ""
+    option = _OPTIONS.get(folder, "")
     return f"no .NET in {folder.relative_to(TOOLS)}: .ci/setup{option} brings it"
 
 
