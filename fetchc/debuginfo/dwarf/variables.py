@@ -77,6 +77,7 @@ __all__ = [
 PARAMETER, RESULT, LOCAL = "parameter", "result", "local"
 PACK = "args"  # of a pack whose name is not described
 DECLARING = frozenset({DW_TAG_variable, DW_TAG_imported_declaration})
+_USING = frozenset({DW_TAG_imported_declaration})
 INNER = frozenset({DW_TAG_lexical_block, DW_TAG_inlined_subroutine})
 
 
@@ -222,7 +223,7 @@ def _of_left_out_blocks(info: DebugInfo, scope: Die, within: Die | None) -> Iter
     # live.cc (remove_unused_scope_block_p). ``within``: the block or call in ``scope`` that the
     # address is in: where the source has it in such a block, that is around the address, too.
     source = info.follow(scope, DW_AT_abstract_origin)
-    if source is None or not _has_blocks(info, source):
+    if source is None or not _has_using_declarations(info, source):
         return
     copied = {origin for block in _blocks_below(info, scope) for origin in origins(info, block)}
     inner = set() if within is None else set(origins(info, within))
@@ -243,8 +244,12 @@ def _of_left_out_blocks(info: DebugInfo, scope: Die, within: Die | None) -> Iter
     yield from reversed(found)
 
 
-def _has_blocks(info: DebugInfo, die: Die) -> bool:
-    return any(child.tag == DW_TAG_lexical_block for child in info.children(die))
+def _has_using_declarations(info: DebugInfo, source: Die) -> bool:
+    # In blocks; most units have none, which their abbreviations show.
+    if not any(True for _ in source.unit.table.tagged(_USING)):
+        return False
+    blocks = _blocks_below(info, source)
+    return any(child.tag in _USING for block in blocks for child in info.children(block))
 
 
 def _blocks_below(info: DebugInfo, die: Die) -> Iterator[Die]:
