@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import select
 import signal
@@ -16,6 +17,7 @@ from fetchc.tracer import value_shapes as shapes
 from fetchc.tracer.display_values import CodeAddress, ReturnAddress, SymbolName
 from fetchc.tracer.events import OpenCalls, microseconds
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts
+from fetchc.tracer.ring_buffer import in_order
 from fetchc.tracer.tracefs import started
 
 TYPE_CHECKING = False
@@ -33,18 +35,20 @@ if TYPE_CHECKING:
     from fetchc.tracer.events import Event, Sample, Value
     from fetchc.tracer.filter_conditions import Filter
     from fetchc.tracer.processes import Command
-    from fetchc.tracer.record_reader import ReadLine
+    from fetchc.tracer.record_reader import ReadLine, ReadLines
+    from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.session import Session
     from fetchc.tracer.stacks import Frame, Stacks
 
     Part = Callable[[Event], "Hit | None"]
-    Sink = Callable[[Iterable[Sample]], bool]
+    Sink = Callable[[Iterable[Sequence[Records]]], bool]
 
 __all__ = ["Ending", "Hit", "Hits", "Show", "has_function", "watch"]
 
 # ------------------------------------------------------------------------------
 # Events of probes become hits to show: entries wait for their returns, filters are applied.
 
+_first = operator.itemgetter(0)
 _GOROUTINES = 1 << 16  # calls of one function that a goroutine may be in: a deep recursion
 
 
@@ -215,38 +219,83 @@ class Show:
             and not self._pointers[each.plan.event]
         }
         self._readers: dict[int, ReadLine] = {}  # by the number of the event in the records
+        self._together: dict[tuple[int, int], ReadLines | None] = {}  # and of the plan in it
 
-    def take(self, samples: Iterable[Sample]) -> bool:
-        """Show the records; True when the number wanted was reached."""
+    def take(self, parts: Iterable[Sequence[Records]]) -> bool:
+        """Show the records; True when the number wanted was reached.
+
+        The parts are in the order of time, the records of one part overlap.
+        """
         lines: list[str] = []
-        readers, decoders = self._readers, self._session.decoders
-        read = self._reader(*decoders) if len(decoders) == 1 else _look_closer
         try:
-            for sample in samples:
-                now, cpu, page, at, end, _ = sample
-                if len(decoders) > 1:
-                    number = page[at] | page[at + 1] << 8
-                    read = readers.get(number) or self._reader(number)
-                line = read(now, cpu, page, at, end)
-                if line is None:
-                    hit = self._hit(self._session.event(sample))
-                    if hit is None:
-                        continue
-                    line = self._line(hit)
-                elif not line:
-                    continue
-                self.seen = True
-                if line:
-                    lines.append(line)
-                if self._left is not None:
-                    self._left -= 1
-                    if self._left == 0:
+            for part in parts:
+                text = self._text(part)
+                if text is None:
+                    if self._take(in_order(part), lines):
                         return True
+                elif text:
+                    lines.append(text)
         finally:
             # At once: somebody looks on.
             if lines:
                 self._output.document("\n".join(lines))  # printable already
                 self._output.flush()
+        return False
+
+    def _text(self, part: Sequence[Records]) -> str | None:
+        # The lines of all records; None where one after the other has to be looked at.
+        if self._left is not None:
+            return None
+        texts = []
+        for records in part:
+            read = self._reader_together(records) if records.step else None
+            text = None if read is None else read(records)
+            if text is None:
+                return None
+            texts.append(text)
+        self.seen = self.seen or any(texts)
+        if len(texts) == 1:
+            return texts[0]
+        timed = [one for records, text in zip(part, texts, strict=True) if text
+                 for one in zip(records.times, text.split("\n"), strict=True)]  # fmt: skip
+        timed.sort(key=_first)
+        return "\n".join([line for _, line in timed])
+
+    def _reader_together(self, records: Records) -> ReadLines | None:
+        page, at = records.page, records.first
+        number = page[at] | page[at + 1] << 8
+        decoder = self._session.decoders.get(number)
+        if decoder is None:
+            return None
+        which = decoder.plan_index(page, at, at + records.size)
+        if (number, which) not in self._together:
+            self._reader_of(decoder, self._plain.get(decoder.plans[which].event), number, which)
+        return self._together[number, which]
+
+    def _take(self, samples: Iterable[Sample], lines: list[str]) -> bool:
+        # Adds lines; True when the number wanted was reached.
+        readers, decoders = self._readers, self._session.decoders
+        read = self._reader(*decoders) if len(decoders) == 1 else _look_closer
+        for sample in samples:
+            now, cpu, page, at, end, _ = sample
+            if len(decoders) > 1:
+                number = page[at] | page[at + 1] << 8
+                read = readers.get(number) or self._reader(number)
+            line = read(now, cpu, page, at, end)
+            if line is None:
+                hit = self._hit(self._session.event(sample))
+                if hit is None:
+                    continue
+                line = self._line(hit)
+            elif not line:
+                continue
+            self.seen = True
+            if line:
+                lines.append(line)
+            if self._left is not None:
+                self._left -= 1
+                if self._left == 0:
+                    return True
         return False
 
     def _reader(self, number: int) -> ReadLine:
@@ -257,7 +306,7 @@ class Show:
             return _look_closer  # which refuses the record
         listed = [self._plain.get(plan.event) for plan in decoder.plans]
         if len(listed) == 1:
-            read = self._reader_of(decoder, listed[0])
+            read = self._reader_of(decoder, listed[0], number, 0)
         else:
             found: dict[int, ReadLine] = {}
 
@@ -265,16 +314,21 @@ class Show:
                 which = decoder.plan_index(page, at, end)
                 one = found.get(which)
                 if one is None:
-                    one = found[which] = self._reader_of(decoder, listed[which])
+                    one = found[which] = self._reader_of(decoder, listed[which], number, which)
                 return one(now, cpu, page, at, end)
 
         self._readers[number] = read
         return read
 
-    def _reader_of(self, decoder: Decoder, target: Target | None) -> ReadLine:
+    def _reader_of(
+        self, decoder: Decoder, target: Target | None, number: int, which: int
+    ) -> ReadLine:
         if target is None or self._lines is None:
+            self._together[number, which] = None
             return _look_closer
-        return self._lines.reader(decoder, target.plan, target.labels, self._waiting)
+        one, several = self._lines.readers(decoder, target.plan, target.labels, self._waiting)
+        self._together[number, which] = several
+        return one
 
     def _hit(self, event: Event) -> Hit | None:
         if event.comm == self._waiting:
@@ -439,7 +493,7 @@ def watch(
             turn = min(_TURN, until - time.monotonic())
             if turn <= 0:
                 break
-        for batch in session.samples(turn):
+        for batch in session.records(turn):
             if sink(batch):
                 enough = True
                 break
@@ -447,7 +501,7 @@ def watch(
             sink(())
     session.stop()
     if not enough:
-        for batch in session.samples():
+        for batch in session.records():
             if sink(batch):
                 break
     return ended

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import chain
 from json.encoder import encode_basestring_ascii as quoted
 
 from fetchc.tracer.display_values import CutList, CutString, CutStructure, Hexadecimal, NoAddress
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_targets import Target
     from fetchc.tracer.decode import Decoder
     from fetchc.tracer.events import Plan, Value
-    from fetchc.tracer.record_reader import ReadLine
+    from fetchc.tracer.record_reader import Columns, ReadLine, ReadLines
     from fetchc.tracer.stacks import Frame
 
 __all__ = ["JsonLines"]
@@ -81,23 +82,28 @@ class JsonLines:
         listed = [_frame(frame) for frame in frames]
         return f'{line}, "stack": {_encode(listed)}}}' if listed else line + "}"
 
-    def reader(
+    def readers(
         self, decoder: Decoder, plan: Plan, labels: Sequence[str], waiting: str | None
-    ) -> ReadLine:
-        """A function from a record to its line; empty for a task of the name ``waiting``."""
-        head, text = self._heads[plan.event].replace("%", "%%"), _to_fill_in(labels)
-        pattern = (
-            f'{head}%s, "cpu": %d, "timestamp": %r, "address": %d, '
-            f'"args": {{{text}}}, "faults": []}}'
-        )
-        form = LineForm(("task", "cpu", "seconds", "address"), quoted, _whole, pattern.__mod__, [])
+    ) -> tuple[ReadLine, ReadLines | None]:
+        """Functions from a record, and from several, to lines; none of a task named ``waiting``."""
+        head, text = self._heads[plan.event], _to_fill_in(labels)
+        rest = f'"timestamp": %r, "address": %d, "args": {{{text}}}, "faults": []}}'
+        pattern = f'{head.replace("%", "%%")}%s, "cpu": %d, {rest}'
+
+        def lines(task: object, cpu: int, columns: Columns) -> str:
+            own = f'{head}{task}, "cpu": {cpu}, '.replace("%", "%%") + rest
+            rows = chain.from_iterable(zip(*columns, strict=True))
+            return "\n".join([own] * len(columns[0])) % tuple(rows)
+
+        named = ("task", "cpu", "seconds", "address")
+        form = LineForm(named, quoted, _whole, pattern.__mod__, [], lines)
 
         def task(comm: str, process: int, thread: int) -> str | None:
             if comm == waiting:
                 return None
             return f'{process}, "thread": {thread}, "comm": {quoted(comm)}'
 
-        return decoder.line_reader(plan, labels, form, task)
+        return decoder.line_readers(plan, labels, form, task)
 
     def _faults(self, hit: Hit) -> str:
         faults = hit.event.faults

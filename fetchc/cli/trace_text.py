@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import escaped, printed
 from fetchc.tracer.record_reader import LineForm
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_targets import Target
     from fetchc.tracer.decode import Decoder
     from fetchc.tracer.events import Plan, Value
-    from fetchc.tracer.record_reader import ReadLine
+    from fetchc.tracer.record_reader import Columns, ReadLine, ReadLines
     from fetchc.tracer.stacks import Frame
 
 __all__ = ["TextLines"]
@@ -61,17 +63,18 @@ class TextLines:
             line += f"\n{'':>14}{printable(str(frame))}"
         return line
 
-    def reader(
+    def readers(
         self, decoder: Decoder, plan: Plan, labels: Sequence[str], waiting: str | None
-    ) -> ReadLine:
-        """A function from a record to its line; empty for a task of the name ``waiting``."""
-        write = self._columns[plan.event].line
-        form = LineForm(("elapsed", "task"), _quoted, _shown, write, self._origin)
+    ) -> tuple[ReadLine, ReadLines | None]:
+        """Functions from a record, and from several, to lines; none of a task named ``waiting``."""
+        columns = self._columns[plan.event]
+        head = ("elapsed", "task")
+        form = LineForm(head, _quoted, _shown, columns.line, self._origin, columns.lines)
 
         def task(comm: str, process: int, thread: int) -> str | None:
             return None if comm == waiting else self._task(comm, process, thread)
 
-        return decoder.line_reader(plan, labels, form, task)
+        return decoder.line_readers(plan, labels, form, task)
 
     def _task(self, comm: str, pid: int, thread: int) -> str:
         # The thread number identifies threads other than the first.
@@ -136,6 +139,31 @@ class _Columns:
             line = self._pattern % shown
         return line.rstrip()
 
+    def lines(self, task: object, cpu: int, columns: Columns) -> str | None:
+        """The lines of one task: its seconds, then a column for each value.
+
+        None where a value does not fit, because :meth:`line` makes room for it. Not for timed ones.
+        """
+        count = len(columns[0])
+        pattern, varying = (
+            [self._before.replace("%s", str(task).replace("%", "%%"), 1)],
+            [columns[0]],
+        )
+        last = len(self._heads) - 1
+        for number, column in enumerate(columns[1:]):
+            head, room = self._heads[number], self._widths[number] - len(self._heads[number])
+            if not _fits(column, room):
+                return None
+            # Nothing follows the last value that would have to be stripped off.
+            cell = f"%-{room}s  " if number < last else "%s"
+            if column[0] == column[-1] and column.count(column[0]) == count:
+                cell = (cell % column[0]).replace("%", "%%")
+            else:
+                varying.append(column)
+            pattern.append(head.replace("%", "%%") + cell)
+        rows = chain.from_iterable(zip(*varying, strict=True))
+        return "\n".join(["".join(pattern).rstrip()] * count) % tuple(rows)
+
     def _grow(self, shown: tuple[Any, ...]) -> bool:
         grown = False
         for number, value in enumerate(shown[len(shown) - len(self._labels) :]):
@@ -147,6 +175,16 @@ class _Columns:
         if grown:
             self._settle()
         return grown
+
+
+def _fits(column: Sequence[Any], room: int) -> bool:
+    if room < 1:
+        return False
+    try:
+        return bool(-(10 ** (room - 1)) < min(column) and max(column) < 10**room)
+    except TypeError:  # text, and numbers that show as such
+        shown = [str(value) for value in column]
+        return max(map(len, shown)) <= room and not any(one[-1:].isspace() for one in shown)
 
 
 def _comm(comm: str) -> str:

@@ -13,7 +13,7 @@ from fetchc.tracer.events import COMM, PLAN_INDEX, Event
 from fetchc.tracer.guards import PID, THREAD
 from fetchc.tracer.list_values import ElementMakers
 from fetchc.tracer.processes import mapped
-from fetchc.tracer.record_reader import Memo, line_reader, value_reader
+from fetchc.tracer.record_reader import Memo, line_reader, lines_reader, value_reader
 from fetchc.tracer.ring_buffer import unreadable
 from fetchc.tracer.string_values import bounded, sized
 from fetchc.tracer.structure_values import (
@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fetchc.tracer.events import Format, Plan, Sample, Value
-    from fetchc.tracer.record_reader import LineForm, ReadLine, ReadValues
+    from fetchc.tracer.record_reader import LineForm, ReadLine, ReadLines, ReadValues
     from fetchc.tracer.structure_values import Faults, Make, Mapped, Symbol, Trusted
     from fetchc.tracer.trace_instance import Processes
     from fetchc.tracer.value_shapes import Shape
@@ -362,18 +362,18 @@ class Decoder:
             stack,
         )
 
-    def line_reader(
+    def line_readers(
         self,
         plan: Plan,
         labels: Sequence[str],
         form: LineForm,
         task: Callable[[str, int, int], object],
-    ) -> ReadLine:
-        """A function from a record of ``plan`` to what its line shows, where it is ordinary.
+    ) -> tuple[ReadLine, ReadLines | None]:
+        """Functions from a record of ``plan``, and from several, to lines, where they are ordinary.
 
-        See :func:`fetchc.tracer.record_reader.line_reader`. ``labels`` name the values of the line;
-        ``task(comm, process, thread)`` is what it says of the task, or None where nobody wants the
-        task's records.
+        See ``line_reader`` and ``lines_reader`` of :mod:`fetchc.tracer.record_reader`. ``labels``
+        name the values of the line; ``task(comm, process, thread)`` is what it says of the task, or
+        None where nobody wants the task's records.
         """
 
         def known(thread: int, raw: bytes, nanoseconds: int) -> tuple[object, int]:
@@ -383,7 +383,10 @@ class Decoder:
         makers = _makers(plan, self._format, self._mapped(), self._symbol)
         values = {one.label: one for one in plan.values}
         wanted = [values[label] for label in labels]
-        return line_reader(wanted, self._format, makers, form, known)
+        return (
+            line_reader(wanted, self._format, makers, form, known),
+            lines_reader(wanted, self._format, makers, form, known),
+        )
 
     def plan_index(self, page: bytes, at: int, end: int) -> int:
         """Which of the plans a record is of; raises TracerError FC0716 where it is of none."""

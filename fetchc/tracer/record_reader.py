@@ -6,6 +6,10 @@ addresses, the kernel could read each string, and a number 0 comes from a page o
 were read. For these records one ``struct`` layout takes out all fields, and the checks of all
 values are a few comparisons. The generated function returns None for any other record, whose values
 then come from :mod:`fetchc.tracer.decode`. A test compares both on records of any bytes.
+
+Where all values are numbers, a second function reads the records of a page together, when they have
+one length, one thread and strings of one length: a column for each field, the checks by the least
+and the greatest of a column, and one formatting for all lines.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import struct
 
 from fetchc.record import Record
 from fetchc.tracer.display_values import CutString
-from fetchc.tracer.events import COMM
+from fetchc.tracer.events import COMM, PLAN_INDEX
 from fetchc.tracer.guards import HIGHEST, LOWEST, OF_KERNEL
 from fetchc.tracer.number_values import CODES, meaning
 from fetchc.tracer.string_values import WIDTHS, decoded
@@ -22,21 +26,31 @@ from fetchc.tracer.value_shapes import Leaf, StringShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
     from fetchc.tracer.events import EventValue, Format, Plan, Value
+    from fetchc.tracer.guards import There
+    from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.structure_values import LeafMakers, Make
     from fetchc.tracer.value_shapes import Guard
 
     ReadValues = Callable[[bytes, int, int], dict[str, Value] | None]
     ReadLine = Callable[[int, int, bytes, int, int], str | None]
+    ReadLines = Callable[[Records], str | None]
+    Columns = Sequence[Sequence[object]]
+    Rows = Callable[[bytes], Iterator[tuple[Any, ...]]]
     Task = Callable[[int, bytes, int], tuple[object, int]]
 
-__all__ = ["LineForm", "Memo", "line_reader", "value_reader"]
+__all__ = ["LineForm", "Memo", "line_reader", "lines_reader", "value_reader"]
 
 _ADDRESS = 8
 """Offset of the probed address in a record: kernel/trace/trace_probe.h."""
+_THREAD = 4
+"""And of the thread's number."""
+_ID = struct.Struct("=H").unpack_from
+_WORD = struct.Struct("=I").unpack_from
+_NUMBER = struct.Struct("=i").unpack_from
 _PAGE = 12  # bits of an address inside of the smallest page
 _MEMO = 4096  # results that are remembered
 _LONGEST = 256  # bytes of a string that is remembered
@@ -50,6 +64,10 @@ class LineForm(Record):
     ``elapsed`` (seconds since ``origin[0]``), ``task``, ``cpu``, ``address``. ``string`` gives what
     it takes for a whole string, ``value`` for any value: None where the line says more about the
     value than the value itself (that it is cut, for example).
+
+    ``write_all`` makes the lines of records of one task and one processor: it takes these two, then
+    columns: ``elapsed``, ``seconds``, ``address``, as far as ``head`` names them, and one for each
+    value. None where the columns of the lines are not wide enough yet.
     """
 
     head: tuple[str, ...]
@@ -57,6 +75,7 @@ class LineForm(Record):
     value: Callable[[Value], object]
     write: Callable[[tuple[Any, ...]], str]
     origin: list[float]
+    write_all: Callable[[object, int, Columns], str | None]
 
 
 class Memo(dict["Any", "Any"]):
@@ -110,6 +129,151 @@ def line_reader(
     return read
 
 
+def lines_reader(
+    wanted: Sequence[EventValue],
+    format: Format,
+    makers: LeafMakers,
+    form: LineForm,
+    task: Task,
+) -> ReadLines | None:
+    """A function from records of one length to their lines, as :func:`line_reader` makes them.
+
+    They are joined by line feeds: "" where nobody wants them, None where :func:`line_reader` has to
+    read each. None instead of a function where a value is no number.
+    """
+    function = _Function(format, makers)
+    for one in wanted:
+        function.value(one, form)
+    columns = function.columns
+    if len(columns) != len(wanted):
+        return None
+    return _ReadLines(function, columns, form, task).read
+
+
+class _ReadLines:
+    """Reads the records of a page together."""
+
+    def __init__(
+        self,
+        function: _Function,
+        columns: Sequence[tuple[str, Callable[[int], object] | None]],
+        form: LineForm,
+        task: Task,
+    ) -> None:
+        fields = {field.name: field for field in function.format.fields}
+        self._format, self._form, self._task = function.format, form, task
+        self._comm = fields[COMM].offset
+        # What is the same in all records: event and thread, whose plan it is, places of strings.
+        constant = [(0, 2), (_THREAD, 4)]
+        constant += [(one.offset, one.size * (one.count or 1)) for one in fields.values()
+                     if one.text or one.name == PLAN_INDEX]  # fmt: skip
+        self._constant = tuple(at for start, size in constant for at in range(start, start + size))
+        placed = "address" in form.head and self._format.has_address
+        address = [function.word(_ADDRESS, "Q")] if placed else []
+        words = function.unpacked()
+        self._layouts, number = [], dict[str, tuple[int, int]]()
+        for which, (layout, names) in enumerate(words):
+            self._layouts.append(layout)
+            number |= {name: (which, place) for place, name in enumerate(names)}
+        self._address = [number[name] for name in address]
+        self._columns = [(number[name], then) for name, then in columns]
+        self._bounds = [(number[name], each) for name, each in function.ranges()]
+        self._loaded = [
+            (number[pointer], [(number[word], moved, size) for word, moved, size in words])
+            for pointer, words in function.loaded.items()
+        ]
+        self._there = function.there
+        self._unpack: dict[tuple[int, int], list[Rows]] = {}
+        self._known: tuple[bytes, object, int] = (b"", None, 0)
+
+    def read(self, records: Records) -> str | None:
+        page, first, step, size, times = (
+            records.page, records.first, records.step, records.size, records.times
+        )  # fmt: skip
+        if size < self._format.size or _ID(page, first)[0] != self._format.id:
+            return None
+        count = len(times)
+        last = first + count * step
+        comm = _WORD(page, first + self._comm)[0]
+        low, length = comm & 0xFFFF, comm >> 16
+        if low + length > size:
+            return None
+        for at in (*self._constant, *range(low, low + length)):
+            column = page[first + at : last : step]
+            if column.count(column[0]) != count:
+                return None
+        thread = (
+            page[first + _THREAD : first + _THREAD + 4] + page[first + low : first + low + length]
+        )
+        known = self._known
+        if known[0] != thread or times[-1] >= known[2]:
+            shown, until = self._task(_NUMBER(thread)[0], thread[4:], times[0])
+            known = self._known = (thread, shown, until)
+            if times[-1] >= until:
+                return None
+        if known[1] is None:
+            return ""
+        form = self._form
+        if "elapsed" in form.head and not form.origin:
+            return None
+        unpack = self._unpack.get((step, size)) or self._prepared(step, size)
+        data = page[first - step + size : last - step + size]
+        words = [list(zip(*each(data), strict=True)) for each in unpack]
+        for (which, place), ranges in self._bounds:
+            least, most = min(words[which][place]), max(words[which][place])
+            if not any(low <= least and most < high for low, high in ranges):
+                return None
+        if not self._all_loaded(words, page[first : first + size]):
+            return None
+        shown_columns: list[Sequence[object]] = []
+        if "elapsed" in form.head:
+            origin = form.origin[0]
+            shown_columns.append([now / 1e9 - origin for now in times])
+        if "seconds" in form.head:
+            shown_columns.append([now / 1e9 for now in times])
+        if "address" in form.head:
+            places = [words[which][place] for which, place in self._address]
+            shown_columns += places or [(0,) * count]
+        for (which, place), then in self._columns:
+            numbers = words[which][place]
+            column_of = numbers if then is None else [then(number) for number in numbers]
+            if then is not None and None in column_of:
+                return None
+            shown_columns.append(column_of)
+        return form.write_all(known[1], records.cpu, shown_columns)
+
+    def _prepared(self, step: int, size: int) -> list[Rows]:
+        made: list[Rows] = []
+        for layout in self._layouts:
+            room = size - struct.calcsize("=" + layout)
+            made.append(struct.Struct(f"={step - size}x{layout}{room}x").iter_unpack)
+        self._unpack[step, size] = made
+        return made
+
+    def _all_loaded(self, words: list[list[tuple[int, ...]]], first: bytes) -> bool:
+        # As `_Function._zeros` asks of each record; of all together where pointers do not change.
+        if self._there is None:
+            return True
+        for (which, place), numbers in self._loaded:
+            columns = [words[which][place] for (which, place), _, _ in numbers]
+            zero = [0 in column for column in columns]
+            if not any(zero):
+                continue
+            pointers = words[which][place]
+            pointer = pointers[0]
+            if pointers.count(pointer) != len(pointers):
+                return False
+            start = min(moved for _, moved, _ in numbers)
+            end = max(moved + size - 1 for _, moved, size in numbers)
+            together = pointer + start >> _PAGE == pointer + end >> _PAGE
+            if together and not (all(zero) and not all(map(any, zip(*columns, strict=True)))):
+                continue
+            for column, (_, moved, _) in zip(columns, numbers, strict=True):
+                if 0 in column and self._there(first, pointer + moved) is False:
+                    return False
+        return True
+
+
 class _Function:
     """The source of one function, and the objects that it names.
 
@@ -120,18 +284,21 @@ class _Function:
     def __init__(self, format: Format, makers: LeafMakers) -> None:
         self._makers = makers
         self._fields = {field.name: field for field in format.fields}
-        self._format = format
+        self.format = format
+        self.columns: list[tuple[str, Callable[[int], object] | None]] = []
+        """Of each number: its word, and what is shown of it (None: the word)."""
+        self._kernel: list[tuple[str, Guard]] = []
         self._words: dict[tuple[int, str], str] = {}  # what is unpacked: offset and letter
         self._objects: dict[str, object] = {"decoded": decoded, "CutString": CutString}
         self._checks: list[str] = []  # conditions of an ordinary record
         self._code: list[str] = []
         self._bounds: dict[str, tuple[int, int]] = {}  # of pointers into the program
-        self._loaded: dict[str, list[tuple[str, int, int]]] = {}  # numbers by their last pointer
+        self.loaded: dict[str, list[tuple[str, int, int]]] = {}  # numbers by their last pointer
         self._made: list[str] = []
 
     def compiled(self, parameters: str, result: str) -> Any:
         """The function, which returns the expression ``result``."""
-        lines = [f"def read({parameters}):", f" if end - at < {self._format.size}: return None"]
+        lines = [f"def read({parameters}):", f" if end - at < {self.format.size}: return None"]
         lines += self._unpacking()
         checks = [f"{low} <= {it} < {high}" for it, (low, high) in self._bounds.items()]
         if checks + self._checks:
@@ -150,42 +317,55 @@ class _Function:
         self._objects[name] = value
         return name
 
-    def _word(self, offset: int, letter: str) -> str:
+    def word(self, offset: int, letter: str) -> str:
         return self._words.setdefault((offset, letter), f"w{len(self._words)}")
 
     def _unpacking(self) -> list[str]:
         # One layout for all words that do not overlap; the few others have one each.
-        kind = self._word(0, "H")
-        self._checks.insert(0, f"{kind} == {self._format.id}")
-        layout, position, names = "=", 0, []
+        kind = self.word(0, "H")
+        self._checks.insert(0, f"{kind} == {self.format.id}")
+        lines = []
+        for layout, names in self.unpacked():
+            unpack = self.object(struct.Struct("=" + layout).unpack_from)
+            lines.append(f" {', '.join(names)}, = {unpack}(page, at)")
+        return lines
+
+    def unpacked(self) -> list[tuple[str, list[str]]]:
+        """Layouts that take out all words, and the names of the words of each."""
+        layout, position, names = "", 0, list[str]()
         apart = []
         for (offset, letter), name in sorted(self._words.items()):
-            size = struct.calcsize("=" + letter)
             if offset < position:
-                apart.append((offset, letter, name))
+                apart.append((f"{offset}x{letter}", [name]))
                 continue
             layout += f"{offset - position}x{letter}"
-            position = offset + size
+            position = offset + struct.calcsize("=" + letter)
             names.append(name)
-        unpack = self.object(struct.Struct(layout).unpack_from)
-        lines = [f" {', '.join(names)}, = {unpack}(page, at)"]
-        for offset, letter, name in apart:
-            unpack = self.object(struct.Struct("=" + letter).unpack_from)
-            lines.append(f" {name}, = {unpack}(page, at + {offset})")
-        return lines
+        return [(layout, names), *apart] if names else []
+
+    def ranges(self) -> list[tuple[str, list[tuple[int, int]]]]:
+        """Pointers, and between which bounds each is an address."""
+        return [(it, [bounds]) for it, bounds in self._bounds.items()] + [
+            (it, _ranges(guard)) for it, guard in self._kernel
+        ]
+
+    @property
+    def there(self) -> There | None:
+        """Whether a program had memory at an address, if something can tell."""
+        return self._makers.there
 
     # -- what comes before the values
 
     def head(self, form: LineForm, task: Task) -> list[str]:
         """The expressions of the form's head, after code that finds out about the task."""
         written = {"cpu": "cpu", "address": "0", "seconds": "now / 1e9", "task": "shown"}
-        if self._format.has_address:
-            written["address"] = self._word(_ADDRESS, "Q")
+        if self.format.has_address:
+            written["address"] = self.word(_ADDRESS, "Q")
         if "elapsed" in form.head:
             origin = self.object(form.origin)
             self._checks.append(origin)
             written["elapsed"] = f"now / 1e9 - {origin}[0]"
-        comm, thread = self._word(self._fields[COMM].offset, "I"), self._word(4, "i")
+        comm, thread = self.word(self._fields[COMM].offset, "I"), self.word(4, "i")
         cache = self.object({})
         self._code += [
             f" low = at + ({comm} & 65535); high = low + ({comm} >> 16)",
@@ -234,16 +414,20 @@ class _Function:
         size = leaf.size or self._fields[leaf.field].size
         offset = self._makers.offset(leaf.field, leaf.offset)
         letter, then = meaning(leaf.decode, size, leaf.shift, self._makers.pointer)
-        word = self._word(offset, letter)
+        word = self.word(offset, letter)
         self._guard(leaf.guards, word, size)
         if then is None:
+            self.columns.append((word, None))
             return word
         value = f"{self.object(then)}({word})"
         if form is None:
             return value
+        shown: Callable[[int], object] = lambda raw: form.value(then(raw))  # noqa: E731
         if leaf.decode.kind in ("bool", "char", "enum"):
-            shown = Memo(lambda raw: form.value(then(raw)))
-            value = f"{self.object(shown)}[{word}]"
+            memo = Memo(shown)
+            shown = memo.__getitem__
+            value = f"{self.object(memo)}[{word}]"
+        self.columns.append((word, shown))
         name = f"n{len(self._code)}"
         self._code.append(f" {name} = {value}")
         if leaf.decode.kind in ("bool", "char", "enum"):
@@ -258,13 +442,14 @@ class _Function:
             self._bound(guard)
         if guards and not guards[-1].kernel:
             last = guards[-1]
-            pointer = self._word(self._makers.offset(last.field, last.offset), "Q")
-            self._loaded.setdefault(pointer, []).append((word, last.moved, size))
+            pointer = self.word(self._makers.offset(last.field, last.offset), "Q")
+            self.loaded.setdefault(pointer, []).append((word, last.moved, size))
 
     def _bound(self, guard: Guard) -> None:
-        pointer = self._word(self._makers.offset(guard.field, guard.offset), "Q")
+        pointer = self.word(self._makers.offset(guard.field, guard.offset), "Q")
         if guard.kernel:
             self._checks.append(_in_range(pointer, guard))
+            self._kernel.append((pointer, guard))
             return
         low, high = self._bounds.get(pointer, (LOWEST, HIGHEST))
         self._bounds[pointer] = (
@@ -277,7 +462,7 @@ class _Function:
             return []
         there = self.object(self._makers.there)
         lines = []
-        for pointer, numbers in self._loaded.items():
+        for pointer, numbers in self.loaded.items():
             words = list(dict.fromkeys([word for word, _, _ in numbers]))
             lines.append(f" if not ({' and '.join(words)}):")
             indent = "  "
@@ -300,8 +485,8 @@ class _Function:
         # A string was read if the next one begins where it ends (string_values.Texts).
         for guard in leaf.guards:
             self._bound(guard)
-        word, following = [self._word(at, "I") for at in self._makers.texts.words(leaf.field)]
-        last = self._word(self._makers.texts.last, "I")
+        word, following = [self.word(at, "I") for at in self._makers.texts.words(leaf.field)]
+        last = self.word(self._makers.texts.last, "I")
         low, name = f"{word} & 65535", f"s{len(self._code)}"
         limit = "" if leaf.decode.limit is None else f"[:{leaf.decode.limit}]"
         make = decoded if form is None else lambda raw: form.string(decoded(raw))
@@ -321,11 +506,11 @@ class _Function:
         # A length of 0 needs no address; one that no object has is a fault. Bytes that are all 0
         # may be a fault.
         size = length.size or self._fields[length.field].size
-        count = self._word(self._makers.offset(length.field, length.offset), CODES[size])
+        count = self.word(self._makers.offset(length.field, length.offset), CODES[size])
         self._guard(length.guards, count, size)
         start, width = self._makers.offset(text.field, text.offset), WIDTHS.get(text.kind, 1)
         most = 1 << 8 * size - 1 if length.decode.signed else 1 << 8 * size
-        guards = [_in_range(self._word(self._makers.offset(one.field, one.offset), "Q"), one)
+        guards = [_in_range(self.word(self._makers.offset(one.field, one.offset), "Q"), one)
                   for one in text.guards]  # fmt: skip
         checks = [*guards, f"{count} < {min(most, HIGHEST)}"]
         begun = f"page[at + {start}:at + {start + text.size}]"
@@ -354,9 +539,10 @@ def _plain(guards: Sequence[Guard]) -> bool:
 
 def _in_range(pointer: str, guard: Guard) -> str:
     # As `guards.guarded` has it, but for sums that wrap around, which are not ordinary.
-    ranges = OF_KERNEL if guard.kernel else ((LOWEST, HIGHEST),)
-    either = [
-        f"{max(low, low - guard.moved)} <= {pointer} < {min(high, high - guard.moved)}"
-        for low, high in ranges
-    ]
+    either = [f"{low} <= {pointer} < {high}" for low, high in _ranges(guard)]
     return f"({' or '.join(either)})"
+
+
+def _ranges(guard: Guard) -> list[tuple[int, int]]:
+    ranges = OF_KERNEL if guard.kernel else ((LOWEST, HIGHEST),)
+    return [(max(low, low - guard.moved), min(high, high - guard.moved)) for low, high in ranges]

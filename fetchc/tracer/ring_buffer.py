@@ -10,25 +10,31 @@ import struct
 import sys
 import time
 from bisect import bisect_right
+from collections import deque
+from itertools import accumulate, repeat
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.record import Record
 from fetchc.tracer.events import Field, Format
+from fetchc.tracer.trace_instance import available_bytes
 from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container
+    from collections.abc import Container, Sequence
 
     from fetchc.tracer.events import Sample
     from fetchc.tracer.trace_instance import Instance
     from fetchc.tracer.tracefs import Tracefs
 
 __all__ = [
+    "Records",
     "Ring",
     "SubBufferLayout",
+    "in_order",
     "parse_format",
     "parse_sub_buffer_layout",
+    "records",
     "samples",
     "unreadable",
 ]
@@ -149,7 +155,125 @@ def _read(
         raise IndexError
 
 
-_PAGES = 64  # of one processor that are read before the next has its turn
+# ------------------------------------------------------------------------------
+# Records of one processor. Those of a hot probe mostly have one length, so that all fields of a
+# page can be taken out together.
+
+_FEW = 8  # records: below, one after the other is faster
+_KIND = bytes(byte & 31 for byte in range(256))  # of the low byte of a record's first word
+
+
+class Records:
+    """Records of one processor, never none, in the order of time; ``times`` in nanoseconds.
+
+    Where ``step`` is not 0 they are of one length: the first is at ``first`` of ``page``, each
+    ``step`` bytes after the one before, and has ``size`` bytes. Else only :meth:`samples` has them.
+    """
+
+    __slots__ = ("_samples", "cpu", "first", "page", "size", "step", "times")
+
+    def __init__(
+        self,
+        times: list[int],
+        cpu: int,
+        page: bytes,
+        place: tuple[int, int, int],
+        samples: list[Sample],
+    ) -> None:
+        self.times = times
+        self.cpu = cpu
+        self.page = page
+        self.first, self.step, self.size = place
+        self._samples = samples
+
+    @classmethod
+    def of(cls, samples: list[Sample]) -> Records:
+        """Records of any lengths."""
+        samples.sort(key=_nanoseconds)
+        times = [sample[0] for sample in samples]
+        return cls(times, samples[0][1], samples[0][2], (0, 0, 0), samples)
+
+    def samples(self) -> list[Sample]:
+        """Each record."""
+        if not self.step:
+            return self._samples
+        first, last = self.first, self.first + len(self.times) * self.step
+        starts = range(first, last, self.step)
+        ends = range(first + self.size, last + self.size, self.step)
+        alike = repeat(self.cpu), repeat(self.page), starts, ends, repeat(())
+        return list(zip(self.times, *alike, strict=False))
+
+    def cut(self, count: int) -> tuple[Records, Records]:
+        """The first ``count`` of them, and the others; neither is none."""
+        place = (self.first + count * self.step, self.step, self.size)
+        return (
+            Records(self.times[:count], self.cpu, self.page, (self.first, *place[1:]),
+                    self._samples[:count]),
+            Records(self.times[count:], self.cpu, self.page, place, self._samples[count:]),
+        )  # fmt: skip
+
+
+def in_order(records: Sequence[Records]) -> list[Sample]:
+    """All of several, in the order of time."""
+    if len(records) == 1:
+        return records[0].samples()
+    found = [sample for each in records for sample in each.samples()]
+    found.sort(key=_nanoseconds)
+    return found
+
+
+def records(page: bytes, layout: SubBufferLayout, cpu: int) -> Records | None:
+    """The records of one page as :func:`samples` has them; None for none.
+
+    Raises TracerError FC0716 where a record reaches out of the page's data.
+    """
+    found = _of_one_length(page, layout, cpu)
+    if found is None:
+        several = samples(page, layout, cpu)
+        return Records.of(several) if several else None
+    return found
+
+
+def _of_one_length(page: bytes, layout: SubBufferLayout, cpu: int) -> Records | None:
+    # None where they are not, or there are few. A page may begin with a word about time.
+    if len(page) < layout.data or len(page) % 4:
+        return None
+    words = memoryview(page).cast("I")
+    stamp, start = layout.stamp // 4, layout.data // 4
+    now = words[stamp] | words[stamp + 1] << 32
+    end = start + (words[layout.commit // 4] & _LENGTH) // 4
+    if end > len(words) or end - start < 4:
+        return None
+    kind = words[start] & 31
+    if kind == _TIME_EXTEND:
+        now += (words[start + 1] << 27) + (words[start] >> 5)
+        start += 2
+        kind = words[start] & 31
+    before = 1
+    if not kind:
+        kind, before = (words[start + 1] + 3) // 4 - 1, 2
+        if kind < 2:
+            return None
+    elif not 1 < kind < _PADDING:
+        return None
+    step = before + kind
+    count, more = divmod(end - start, step)
+    if more or count < _FEW:
+        return None
+    heads = page[4 * start : 4 * end : 4 * step]
+    if heads.translate(_KIND).count(heads[0] & 31) != count:
+        return None
+    if before == 2 and words[start + 1 : end : step].tolist().count(words[start + 1]) != count:
+        return None
+    deltas = [head >> 5 for head in words[start:end:step]]
+    deltas[0] += now
+    place = (4 * (start + before), 4 * step, 4 * kind)
+    return Records(list(accumulate(deltas)), cpu, page, place, [])
+
+
+_PAGES = 64  # of one processor whose records are read before the next has its turn
+_SHARE = 8  # the part of the available memory that pages may take
+_MOST = 2 << 30  # bytes of pages, and no more than that
 _POLL = 0.25  # seconds: some kernels forget to wake who waits
 _SETTLE = 10_000_000  # nanoseconds from a record's time stamp until it surely can be read
 _STACK_SETTLE = 50_000_000  # and until its stack can: the thread may be delayed between the two
@@ -157,7 +281,7 @@ _NEVER = 1 << 64
 _WORD = struct.Struct("<Q")
 _COMMON = struct.Struct("<HBBi").unpack_from  # event, flags, preemption count, thread
 _END = (0, (1 << 64) - 1)  # after the last address of a stack; the second before 5.2
-_nanoseconds = operator.itemgetter(0)
+_nanoseconds = _number = operator.itemgetter(0)
 
 
 class Ring:
@@ -165,16 +289,24 @@ class Ring:
 
     A record gets its time when its place is reserved, and can be read when it is complete. So
     what was read is pending until it is 10 ms older than a moment at which all buffers were
-    found empty: nothing that is still being written comes before it. Where there is too much to
-    empty a buffer, that processor's newest record is the limit; of an event whose stack is to come,
-    as much before it as a stack may need.
+    found empty: nothing that is still being written comes before it. Where not all records of a
+    processor were looked into, its newest one that was is the limit; of an event whose stack is to
+    come, as much before it as a stack may need.
+
+    Pages are taken out of the buffers at once, which costs a twentieth of reading their records,
+    and wait here: as many as the machine can spare memory for. So a burst has far more room than
+    the buffers. Larger buffers would cost every session their pages, and enlarging them while they
+    record loses events that nobody counts: the kernel stops the tracer meanwhile (from Linux 6.7
+    on, tracing_resize_ring_buffer of kernel/trace/trace.c; 8,232 of 100,000 events on 6.18).
     """
 
     def __init__(self) -> None:
         self._settle = _SETTLE
         self._behind = 0  # nanoseconds that a stack may come after its event
-        self._pending: list[Sample] = []
+        self._pending: list[Records] = []  # as they were read
         self._files: list[tuple[int, int]] = []  # processor, open file
+        self._pages: dict[int, deque[bytes]] = {}  # of each processor, not looked into
+        self._room = 0  # pages that may wait
         self._poll = select.poll()
         self._stacks: Stacks | None = None
         self._of_kernel: set[int] = set()
@@ -182,13 +314,17 @@ class Ring:
 
     def open(self, tracefs: Tracefs, instance: Instance) -> None:
         """Open the buffers of ``instance``."""
-        page, event = (tracefs.read("events", f"header_{each}") for each in ("page", "event"))
+        # An instance has these from 3.10 on, with its own size of a page.
+        below = ("instances", instance.name, "events")
+        page, event = (tracefs.read(*below, f"header_{each}") for each in ("page", "event"))
         self._layout: SubBufferLayout = parse_sub_buffer_layout(page, event)
         for processor in instance.processors():
             path = f"{instance.path}/per_cpu/cpu{processor}/trace_pipe_raw"
             file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
             self._files.append((processor, file))
             self._poll.register(file, select.POLLIN)
+            self._pages[processor] = deque()
+        self._room = min(available_bytes() // _SHARE, _MOST) // self._layout.size
 
     def close(self) -> None:
         """Let the buffers go; what is in them is lost."""
@@ -216,41 +352,74 @@ class Ring:
         else:
             self._poll.poll(min(seconds, _POLL) * 1000)
 
-    def read(self, ended: bool = False) -> list[Sample]:
-        """What has happened since the last call and is settled, in the order of time.
+    def read(self, ended: bool = False) -> list[list[Records]]:
+        """What has happened since the last call and is settled.
 
-        ``ended``: nothing is written any more, so that all is settled. A call takes a part of
-        full buffers only; :attr:`more` says that another one will find something.
+        In parts, in the order of time. The records of one part overlap in time, and
+        :func:`in_order` has them in order. ``ended``: nothing is written any more, so that all is
+        settled. A call takes a part of full buffers only; :attr:`more` says that another one will
+        find something.
         """
         emptied = limit = _NEVER if ended else time.monotonic_ns() - self._settle
         for processor, file in self._files:
-            limit = min(limit, self._drain(processor, file, emptied))
+            is_empty = self._drain(self._pages[processor], file)
+            newest = self._look_into(self._pages[processor], processor)
+            if not is_empty or self._pages[processor]:
+                limit = min(limit, newest - self._behind)
         self.more = limit < emptied
-        ordered = self._ordered()
-        settled = bisect_right(ordered, limit, key=_nanoseconds)
-        self._pending = ordered[settled:]
-        return ordered[:settled]
+        if self._stacks is not None and self._pending:
+            joined = self._stacks.joined(in_order(self._pending))
+            self._pending = [Records.of(joined)] if joined else []
+        settled: list[Records] = []
+        pending: list[Records] = []
+        for each in self._pending:
+            count = bisect_right(each.times, limit)
+            if 0 < count < len(each.times):
+                first, rest = each.cut(count)
+                settled.append(first)
+                pending.append(rest)
+            else:
+                (settled if count else pending).append(each)
+        self._pending = pending
+        return _overlapping(settled)
 
-    def _drain(self, processor: int, file: int, limit: int) -> int:
-        # Up to which time the processor's records are read: `limit` when its buffer is empty.
-        newest = 0
-        for _ in range(_PAGES):
+    def _drain(self, pages: deque[bytes], file: int) -> bool:
+        # Take the pages out of a buffer; whether it is empty then.
+        size = self._layout.size
+        room = self._room - sum(map(len, self._pages.values()))
+        for _ in range(max(room, _PAGES - len(pages))):
             try:
-                page = os.read(file, self._layout.size)
+                page = os.read(file, size)
             except BlockingIOError:
-                return limit
+                return True
             if not page:  # not empty, and nothing of it complete
-                return limit
-            found = samples(page, self._layout, processor)
-            if found:
-                newest = found[-1][0]
-                self._pending += found
-        return newest - self._behind
+                return True
+            pages.append(page)
+        return False
 
-    def _ordered(self) -> list[Sample]:
-        pending = self._pending
-        pending.sort(key=_nanoseconds)
-        return pending if self._stacks is None else self._stacks.joined(pending)
+    def _look_into(self, pages: deque[bytes], processor: int) -> int:
+        # The time of the newest record of those that it read, 0 where it read none.
+        newest = 0
+        for _ in range(min(_PAGES, len(pages))):
+            found = records(pages.popleft(), self._layout, processor)
+            if found is not None:
+                newest = found.times[-1]
+                self._pending.append(found)
+        return newest
+
+
+def _overlapping(settled: list[Records]) -> list[list[Records]]:
+    # Of equal times comes first what was read first, so a part keeps the order of reading.
+    numbered = sorted(enumerate(settled), key=lambda one: one[1].times[0])
+    parts: list[list[tuple[int, Records]]] = []
+    latest = -1
+    for one in numbered:
+        if parts and one[1].times[0] <= latest:
+            parts[-1].append(one)
+        else:
+            parts.append([one])
+        latest = max(latest, one[1].times[-1])
+    return [[each for _, each in sorted(part, key=_number)] for part in parts]
 
 
 class Stacks:

@@ -21,7 +21,7 @@ from fetchc.tracer.install import (
     uninstall,
 )
 from fetchc.tracer.processes import WatchedFiles
-from fetchc.tracer.ring_buffer import Ring, parse_format, unreadable
+from fetchc.tracer.ring_buffer import Ring, in_order, parse_format, unreadable
 from fetchc.tracer.trace_instance import Instance, Processes, remove_instance
 from fetchc.tracer.tracefs import find_tracefs, refused, session_name
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.events import Event, Plan, Sample
+    from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.structure_values import Symbol
     from fetchc.tracer.tracefs import Tracefs
 
@@ -270,15 +271,16 @@ class Session:
         ready = self._ready
         while ready:
             yield ready.popleft()
-        for samples in self.samples(timeout):
-            ready += map(self.event, samples)
+        for parts in self.records(timeout):
+            for part in parts:
+                ready += map(self.event, in_order(part))
             while ready:
                 yield ready.popleft()
 
-    def samples(self, timeout: float | None = None) -> Iterator[list[Sample]]:
+    def records(self, timeout: float | None = None) -> Iterator[list[list[Records]]]:
         """The records as they come, as many at once as there are; never an empty list.
 
-        In the order of time; ends as :meth:`events` does.
+        In parts as :meth:`Ring.read` has them; ends as :meth:`events` does.
         """
         end = None if timeout is None else time.monotonic() + timeout
         while self._reading:

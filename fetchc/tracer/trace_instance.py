@@ -9,6 +9,7 @@ import errno
 import os
 import re
 import time
+from contextlib import suppress
 
 from fetchc.diag.diagnostic import Diagnostic, Label, TracerError
 from fetchc.source import Span
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Instance",
     "Processes",
+    "available_bytes",
     "check_namespace",
     "refused_definition",
     "refused_filter",
@@ -207,8 +209,9 @@ def _strerror(error: OSError) -> str:
     return f"{os.strerror(error.errno or 0)} ({name})"
 
 
-_TOTAL_KIB = 64 * 1024  # of buffers, where nothing else is asked for
-_CPU_KIB = (256, 8192)
+_SUB_BUFFER_KIB = 16  # greater pages cost the kernel time to find: 32 KiB a hundred times
+_CPU_KIB = (256, 16 * 1024)  # of one processor, where nothing else is asked for
+_SHARE = 32  # all buffers get this part of the memory that is available
 _TRIES = 20
 _PAUSE = 0.05
 
@@ -240,7 +243,12 @@ class Instance:
         if os.path.exists(f"{self.path}/buffer_percent"):  # from 5.0 on
             self.write("0", "buffer_percent")  # who waits is woken by the first record
         least, most = _CPU_KIB
-        room = buffer_kib or max(least, min(most, _TOTAL_KIB // len(self.processors())))
+        share = available_bytes() // _SHARE // len(self.processors()) >> 10
+        room = buffer_kib or max(least, min(most, share))
+        if os.path.exists(f"{self.path}/buffer_subbuf_size_kb"):  # from 6.8 on
+            with suppress(OSError):  # where memory is in small pieces it stays as it is
+                text = str(_SUB_BUFFER_KIB)
+                self._tracefs.write(text, "instances", self.name, "buffer_subbuf_size_kb")
         self.write(str(room), "buffer_size_kb")
 
     def processors(self) -> list[int]:
@@ -307,6 +315,15 @@ class Instance:
                 if what in ("overrun", "dropped events"):
                     counted += int(number)
         return counted
+
+
+def available_bytes() -> int:
+    """Bytes of memory that the machine can spare; 0 where it does not say so."""
+    with suppress(OSError), open("/proc/meminfo", "rb") as file:
+        for line in file:
+            if line.startswith(b"MemAvailable:"):
+                return int(line.split()[1]) << 10
+    return 0
 
 
 def remove_instance(tracefs: Tracefs, name: str) -> bool:

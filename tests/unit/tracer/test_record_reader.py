@@ -16,10 +16,12 @@ from fetchc.cli.trace_targets import Target
 from fetchc.cli.trace_text import TextLines
 from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.fetch import Decode
+from fetchc.tracer import decode
 from fetchc.tracer.decode import Decoder, ShapeMakers, reader
 from fetchc.tracer.display_values import CutString
 from fetchc.tracer.events import Event, EventValue, FaultProbe, Format, Plan
 from fetchc.tracer.record_reader import Memo, value_reader
+from fetchc.tracer.ring_buffer import Records
 from fetchc.tracer.value_shapes import Guard, Leaf, Shape, StringShape
 from tests.support.every_shape import FIELDS, FORMAT, PLAN, SOUND
 from tests.support.records import COMM, NEAR, THREAD, Nobody, format_of, record, sample
@@ -219,7 +221,7 @@ def lines_of(
     decoder = Decoder(format_of(fields), [plan], Nobody())
     target = Target("hit", plan, tuple(one.label for one in plan.values))
     both = [JsonLines([target], False) if json_lines else TextLines([target], False) for _ in "12"]
-    read = both[0].reader(decoder, plan, target.labels, None)
+    read, _ = both[0].readers(decoder, plan, target.labels, None)
     found: list[str | None] = []
     wanted = []
     for number, data in enumerate(records):
@@ -276,7 +278,7 @@ def test_records_of_a_task_that_waits_have_no_line() -> None:
     plan = plan_of({"n": Leaf("n", WORD)})
     decoder = Decoder(format_of(fields), [plan], Nobody())
     target = Target("hit", plan, ("n",))
-    read = JsonLines([target], False).reader(decoder, plan, ("n",), "waits")
+    read, _ = JsonLines([target], False).readers(decoder, plan, ("n",), "waits")
     for comm, empty in ((b"waits", True), (b"runs", False)):
         now, cpu, page, at, end, _ = sample(record(fields, [7, comm]))
         line = read(now, cpu, page, at, end)
@@ -285,6 +287,126 @@ def test_records_of_a_task_that_waits_have_no_line() -> None:
     event = decoder.event(sample(record(fields, [7, b"runs"])))
     assert isinstance(event, Event)
     assert event.thread == THREAD
+
+
+# ------------------------------------------------------------------------------
+# Lines of many records at once.
+
+COLOUR = Decode("enum", 32, True, None, (("A", 0), ("B % C", 1)))
+MANY: dict[str, Shape] = LEAVES | {
+    "j%": Leaf("e", COLOUR),
+    "k": Leaf("e", Decode("char", 32)),
+    "l": Leaf("q", Decode("reference", 64)),
+    "m": Leaf("d", Decode("float", 64)),
+}
+ROWS = st.tuples(POINTERS, POINTERS, SMALL, SMALL, SMALL, SMALL, st.sampled_from([0, 1, 32, -5]))
+COMMS = [b"me", b"a % task", b"waits", b"you"]
+
+
+def together(
+    plan: Plan, fields: list[tuple[str, str]], datas: list[bytes], json_lines: bool, mapped: bool
+) -> tuple[str | None, list[str]]:
+    """What the function makes of all records together, and the line of each one's event."""
+    size = len(datas[0])
+    decoder = Decoder(format_of(fields), [plan], Nobody() if not mapped else Everybody())
+    target = Target("hit", plan, tuple(one.label for one in plan.values))
+    both = [JsonLines([target], False) if json_lines else TextLines([target], False) for _ in "12"]
+    _, several = both[0].readers(decoder, plan, target.labels, "waits")
+    assert several is not None
+    page = b"\xa5" * 20 + b"".join([b"head" + data for data in datas]) + b"\x5a" * 8
+    times = [10**15 + 1003 * number for number in range(len(datas))]
+    records = Records(times, 3, page, (24, size + 4, size), [])
+    events = [event for each in records.samples() if (event := decoder.event(each)).comm != "waits"]
+    for event in events:  # what time is 0, and how wide columns are
+        for form in both:
+            form.line(Hit(target, event, None))
+    wanted = [both[1].line(Hit(target, event, None)) for event in events]
+    return several(records), wanted
+
+
+class Everybody(Nobody):
+    """Every thread is a process of which memory is looked at: it is gone, and nobody knows."""
+
+    def __init__(self) -> None:
+        self.visible = True
+
+    def known(self, thread: int, nanoseconds: int) -> tuple[int, int]:
+        return thread, nanoseconds + 1_000_000_000
+
+
+@pytest.mark.parametrize("json_lines", [False, True], ids=["text", "jsonl"])
+@given(
+    rows=st.lists(ROWS, min_size=1, max_size=3),
+    label=st.sampled_from(sorted(MANY)),
+    comm=st.sampled_from(COMMS),
+    edits=st.lists(st.tuples(st.integers(0, 79), st.integers(0, 255)), max_size=2),
+)
+def test_lines_together_are_those_one_by_one(
+    json_lines: bool,
+    rows: list[tuple[int, ...]],
+    label: str,
+    comm: bytes,
+    edits: list[tuple[int, int]],
+) -> None:
+    plan = plan_of({"a": MANY["a"], label: MANY[label]})
+    datas = [record(NUMBERS, [*row, comm]) for row in rows]
+    for at, byte in edits:  # of the last record only
+        datas[-1] = datas[-1][:at] + bytes([byte]) + datas[-1][at + 1 :]
+    try:
+        text, wanted = together(plan, NUMBERS, datas, json_lines, True)
+    except TracerError:
+        return
+    assert text is None or text.split("\n") == (wanted or [""])
+
+
+@pytest.mark.parametrize("json_lines", [False, True], ids=["text", "jsonl"])
+@pytest.mark.parametrize("comm", COMMS)
+def test_ordinary_records_are_read_together(json_lines: bool, comm: bytes) -> None:
+    plan = plan_of({label: MANY[label] for label in "abcdefhijkm".replace("j", "")})
+    datas = [record(NUMBERS, [NEAR, NEAR, one, 5, 7, -one, 1, comm]) for one in (1, 20, 300)]
+    text, wanted = together(plan, NUMBERS, datas, json_lines, True)
+    assert text is not None
+    assert text.split("\n") == (wanted or [""])
+
+
+@pytest.mark.parametrize("there", [True, False, None])
+def test_a_zero_of_memory_that_is_not_there(
+    there: bool | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(decode, "mapped", lambda thread, address: there)
+    plan = plan_of({"a": MANY["a"]})
+    datas = [record(NUMBERS, [NEAR, NEAR, one, 5, 7, 1, 1, b"me"]) for one in (3, 0)]
+    text, wanted = together(plan, NUMBERS, datas, True, True)
+    assert (text is None) is (there is False)
+    assert text is None or text.split("\n") == wanted
+
+
+def test_columns_are_wide_enough_first() -> None:
+    plan = plan_of({"a": MANY["a"], "b": MANY["b"]})
+    decoder = Decoder(NUMBERS_FORMAT, [plan], Nobody())
+    target = Target("hit", plan, ("a", "b"))
+    lines = TextLines([target], False)
+    _, several = lines.readers(decoder, plan, target.labels, None)
+    assert several is not None
+    now = 10**15
+    for value, wide in ((0, False), (0, True), (10, False), (7, True), (-7, True), (-10, False)):
+        data = record(NUMBERS, [NEAR, NEAR, value, 5, 7, 1, 1, b"me"])
+        records = Records([now], 0, b"head" + data, (4, len(data) + 4, len(data)), [])
+        found = several(records)
+        line = lines.line(Hit(target, decoder.event(records.samples()[0]), None))
+        assert found == (line if wide else None)
+
+
+def test_what_differs_within_a_page_is_not_read_together() -> None:
+    plan = plan_of({"a": MANY["a"]})
+    same = [record(NUMBERS, [NEAR, NEAR, one, 5, 7, 1, 1, b"me"]) for one in (1, 2)]
+    assert together(plan, NUMBERS, same, True, True)[0] is not None
+    for other in (
+        record(NUMBERS, [NEAR, NEAR, 1, 5, 7, 1, 1, b"mo"]),  # another task
+        same[0][:4] + struct.pack("<i", THREAD + 1) + same[0][8:],
+        record(NUMBERS, [8, NEAR, 1, 5, 7, 1, 1, b"me"]),  # no address
+    ):
+        assert together(plan, NUMBERS, [*same, other], True, True)[0] is None
 
 
 def test_a_memo_stays_small() -> None:

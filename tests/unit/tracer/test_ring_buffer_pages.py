@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.events import Sample
-from fetchc.tracer.ring_buffer import SubBufferLayout, parse_sub_buffer_layout, samples
+from fetchc.tracer.ring_buffer import SubBufferLayout, parse_sub_buffer_layout, records, samples
 from tests.support.ring_pages import EVENT, PAGE, word
 
 LAYOUT = SubBufferLayout(0, 8, 16, 4096)
@@ -136,3 +136,52 @@ def test_any_bytes_are_read_or_refused(data: bytes, commit: int) -> None:
     except TracerError:
         return
     assert sum(end - at + 4 for _, _, _, at, end, _ in found) <= len(data) + 3
+
+
+def test_records_of_one_length_are_found_as_such() -> None:
+    for one in (record(7, 100, b"abcd", 3), long_record(9, 5, b"x" * 301, 2)):
+        for before in ((), (word(30, 5) + struct.pack("<I", 3),)):
+            whole = page(*before, *[one] * 9)
+            found = records(whole, LAYOUT, 1)
+            assert found is not None
+            assert found.step == len(one)
+            assert found.samples() == samples(whole, LAYOUT, 1)
+
+
+def test_a_record_as_long_as_two_is_one() -> None:
+    one, two = record(7, 1, b"abcd"), record(7, 2, bytes(20))
+    assert len(two) == 2 * len(one)
+    whole = page(*[one] * 9, two, *[one] * 9)
+    found = records(whole, LAYOUT, 1)
+    assert found is not None
+    assert found.step == 0
+    assert found.samples() == samples(whole, LAYOUT, 1)
+
+
+LENGTHS = st.sampled_from([record(7, 1, b"abcd", 3), record(7, 2, b"abcd", 0), record(7, 1),
+                           long_record(9, 5, b"x" * 120, 2), long_record(9, 6, b"y" * 119, 9),
+                           word(30, 5) + struct.pack("<I", 3), word(29, 1) + b"\x08\0\0\0" * 2,
+                           word(29, 0), word(31, 9) + struct.pack("<I", 1 << 20)])  # fmt: skip
+
+
+@given(st.lists(st.tuples(LENGTHS, st.integers(1, 12)), max_size=4), st.sampled_from([0, 0, 1, 9]))
+def test_records_are_those_one_by_one(several: list[tuple[bytes, int]], cut: int) -> None:
+    parts = [one for data, count in several for one in [data] * count]
+    whole = page(*parts)
+    if cut:
+        whole = whole[: max(16, 16 + sum(map(len, parts)) - 4 * cut)]
+    try:
+        wanted = samples(whole, LAYOUT, 1)
+    except TracerError:
+        with pytest.raises(TracerError):
+            records(whole, LAYOUT, 1)
+        return
+    found = records(whole, LAYOUT, 1)
+    if found is None:
+        assert wanted == []
+        return
+    assert found.samples() == sorted(wanted, key=lambda one: one[0])
+    assert found.times == [one[0] for one in found.samples()]
+    for count in range(1, len(found.times)):
+        first, rest = found.cut(count)
+        assert first.samples() + rest.samples() == found.samples()

@@ -7,14 +7,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import pytest
 
 from fetchc.cli.trace_events import Ending, watch
-from fetchc.tracer.events import Sample
 from fetchc.tracer.processes import Command
+from fetchc.tracer.ring_buffer import Records
 from fetchc.tracer.session import Session
 from tests.support.toolchains import ROOT
 
@@ -26,11 +26,11 @@ class Fake:
         self.running = True
         self.given = 0
 
-    def samples(self, timeout: float | None = None) -> Iterator[list[Sample]]:
+    def records(self, timeout: float | None = None) -> Iterator[list[list[Records]]]:
         if self.running:
             time.sleep(min(timeout or 0, 0.01))
         self.given += 1
-        yield [(self.given, 0, b"", 0, 0, ()), (-self.given, 0, b"", 0, 0, ())]
+        yield [[Records.of([(at, 0, b"", 0, 0, ())])] for at in (self.given, -self.given)]
 
     def stop(self) -> None:
         self.running = False
@@ -57,9 +57,9 @@ class Run:
             self.gone = watch(session, self.take, self.ending, command, pids, timeout)
         self.seconds = time.monotonic() - begin
 
-    def take(self, samples: Iterable[Sample]) -> bool:
-        for each in samples:
-            self.shown.append(each[0])
+    def take(self, parts: Iterable[Sequence[Records]]) -> bool:
+        for (each,) in parts:
+            self.shown += each.times
             if self._signal_after and len(self.shown) == self._signal_after:
                 os.kill(os.getpid(), signal.SIGTERM)
             if len(self.shown) >= self._enough:
