@@ -9,8 +9,9 @@ from __future__ import annotations
 import struct
 
 from fetchc.record import assert_never
-from fetchc.tracer.events import COMM, PLAN_INDEX, Event
+from fetchc.tracer.events import COMM, PLAN_INDEX, Event, Field, Format
 from fetchc.tracer.guards import PID, THREAD
+from fetchc.tracer.install import own_names
 from fetchc.tracer.list_values import ElementMakers
 from fetchc.tracer.processes import mapped
 from fetchc.tracer.record_reader import Memo, line_reader, lines_reader, value_reader
@@ -62,7 +63,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fetchc.tracer.events import Format, Plan, Sample, Value
+    from fetchc.tracer.events import Plan, Sample, Value
     from fetchc.tracer.record_reader import LineForm, ReadLine, ReadLines, ReadValues
     from fetchc.tracer.structure_values import Faults, Make, Mapped, Symbol, Trusted
     from fetchc.tracer.trace_instance import Processes
@@ -380,12 +381,13 @@ class Decoder:
             process, until = self._processes.known(thread, nanoseconds)
             return task(self._comms[raw], process, thread), until
 
-        makers = _makers(plan, self._format, self._mapped(), self._symbol)
+        format = self._format_of(plan)
+        makers = _makers(plan, format, self._mapped(), self._symbol)
         values = {one.label: one for one in plan.values}
         wanted = [values[label] for label in labels]
         return (
-            line_reader(wanted, self._format, makers, form, known),
-            lines_reader(wanted, self._format, makers, form, known),
+            line_reader(wanted, format, makers, form, known),
+            lines_reader(wanted, format, makers, form, known),
         )
 
     def plan_index(self, page: bytes, at: int, end: int) -> int:
@@ -401,13 +403,27 @@ class Decoder:
             raise unreadable(f"one of `{self._format.event}` is of its part {which}")
         return which
 
+    def _format_of(self, plan: Plan) -> Format:
+        # With the plan's own names: the event has those of the first plan.
+        if plan is self.plans[0]:
+            return self._format
+        names = own_names(plan, self.plans[0])
+        fields = [
+            Field(
+                names.get(one.name, one.name), one.offset, one.size, one.signed, one.count, one.text
+            )
+            for one in self._format.fields
+        ]
+        return Format(self._format.id, self._format.event, tuple(fields))
+
     def _mapped(self) -> Mapped | None:
         return mapped if self._processes.visible else None
 
     def _prepared(self, which: int) -> tuple[Reader, ReadValues]:
         plan = self.plans[which]
-        makers = _makers(plan, self._format, self._mapped(), self._symbol)
-        made = _general(plan, makers), value_reader(plan, self._format, makers)
+        format = self._format_of(plan)
+        makers = _makers(plan, format, self._mapped(), self._symbol)
+        made = _general(plan, makers), value_reader(plan, format, makers)
         self._readers[which] = made
         return made
 

@@ -47,6 +47,7 @@ __all__ = [
     "listed",
     "listed_in",
     "missed",
+    "own_names",
     "remove_leftovers",
     "uninstall",
 ]
@@ -236,8 +237,9 @@ def _removed(tracefs: Tracefs, events: Sequence[tuple[str, str]]) -> list[tuple[
 _TYPE = re.compile(
     r"(?:[usx](?P<plain>\d+)|b\d+@\d+/(?P<container>\d+)|\w*)(?:\[(?P<count>\d+)\])?"
 )
-_SIZES = {"": 8, "char": 1, "string": 4, "ustring": 4, "symstr": 4, "symbol": 8}
+_SIZES = {"": 8, "comm": 4, "char": 1, "string": 4, "ustring": 4, "symstr": 4, "symbol": 8}
 _WHICH_BYTES = 4
+_NAME_BYTES = 32  # of an argument, at most: MAX_ARG_NAME_LEN, kernel/trace/trace_probe.h
 _ALONE = "e:"
 _MOST = 999_999  # plans: more than the kernel has numbers for events
 
@@ -265,8 +267,12 @@ def kernel_events(
     for number, plan in enumerate(plans):
         signature = _signature(plan.definitions[0])
         line = plan.definitions[0]
-        key = (file_of(line), line[0], signature, filters.get(plan.event))
+        filter = filters.get(plan.event)
+        types: object = signature
         room = _fits(plan, signature, kernel)
+        if filter is None and _fits(plan, signature, kernel, _NAME_BYTES * len(signature)):
+            types = [type for _, type in signature]
+        key = (file_of(line), line[0], str(types), filter)
         alike.setdefault(key if room else number, []).append(plan)
     return [_event(group) for group in alike.values()]
 
@@ -276,32 +282,47 @@ def _event(plans: list[Plan]) -> KernelEvent:
     if len(plans) == 1:
         return KernelEvent(event, plans[0].definitions, tuple(plans))
     lines = []
+    names = [name for name, _ in _signature(plans[0].definitions[0])]
     for number, plan in enumerate(plans):
         for line in plan.definitions:
-            rest = line.split(" ", 1)[1]
+            point, *arguments = line.split(" ")[1:]
+            bodies = [argument.partition("=")[2] for argument in arguments]
+            renamed = [f"{name}={body}" for name, body in zip(names, bodies, strict=True)]
+            rest = " ".join([point, *renamed])
             letter = line.partition(":")[0]
             lines.append(f"{letter}:{plan.group}/{event} {rest} {_which(number)}")
     return KernelEvent(event, tuple(lines), tuple(plans))
 
 
 def _signature(line: str) -> Signature:
-    # Names and types of the arguments; no fetch-arg that fetchc makes has another colon.
+    # Names and types of the arguments; no fetch-arg that fetchc makes has another colon. Without
+    # a type `$comm` is a string, all else a word.
     named = [word.partition("=") for word in line.split()[2:]]
-    return tuple((name, body.partition(":")[2]) for name, _, body in named)
+    return tuple(
+        (name, "comm" if body.lower() == "$comm" else body.partition(":")[2])
+        for name, _, body in named
+    )
 
 
 def _which(number: int) -> str:
     return f"{PLAN_INDEX}=\\{number}:u32"
 
 
-def _fits(plan: Plan, signature: Signature, kernel: Kernel) -> bool:
+def own_names(plan: Plan, first: Plan) -> dict[str, str]:
+    """The plan's name for each field of an event that has the names of the plan ``first``."""
+    both = [[name for name, _ in _signature(one.definitions[0])] for one in (first, plan)]
+    return dict(zip(*both, strict=True))
+
+
+def _fits(plan: Plan, signature: Signature, kernel: Kernel, more: int = 0) -> bool:
+    # Whether there is room for the number of a plan, and for ``more`` bytes of names.
     if plan.definitions[0].startswith(_ALONE):
         return False
     if not kernel.has("several_probes_in_event") or len(signature) >= kernel.arguments:
         return False
     longest = max(len(os.fsencode(line)) for line in plan.definitions)
     # The event is called as one of the others, which may have a longer name.
-    longest += kernel.event_name_bytes - len(plan.event)
+    longest += more + kernel.event_name_bytes - len(plan.event)
     if longest + 1 + len(_which(_MOST)) > kernel.line_bytes:
         return False
     if kernel.event_bytes is None:

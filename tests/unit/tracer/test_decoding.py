@@ -9,7 +9,7 @@ import pytest
 from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.events import EventValue, Field, Format, Plan
+from fetchc.tracer.events import PLAN_INDEX, EventValue, Field, Format, Plan
 from fetchc.tracer.value_shapes import Leaf
 from tests.support.records import COMM, THREAD, Nobody, format_of, record, sample
 
@@ -46,6 +46,19 @@ def test_the_record_of_an_event_has_no_address(name: str) -> None:
 def test_one_that_is_shorter_than_its_fields(size: int) -> None:
     with pytest.raises(TracerError, match=rf"FC0716: .*`ev` has {size} bytes, not 32"):
         decoder().event(sample(GOOD[:size]))
+
+
+def test_plans_of_one_event_have_names_of_their_own() -> None:
+    fields = [("n", "Q"), ("p", "Q"), (COMM, "text"), (PLAN_INDEX, "I")]
+    plans = []
+    for names in (("n", "p"), ("p", "n")):
+        line = f"p:g/ev /bin/x:0x10 {names[0]}=%di {names[1]}=%si {COMM}=$comm"
+        values = tuple([EventValue(name, Leaf(name, Decode("integer", 64))) for name in names])
+        plans.append(Plan("g", "ev", "/bin/x", "f", "entry", 0, (line,), values))
+    shared = Decoder(format_of(fields), plans, Nobody())
+    read = [shared.event(sample(record(fields, [7, 8, b"comm", which]))) for which in (0, 1)]
+    assert [event.plan for event in read] == plans
+    assert [event.args for event in read] == [{"n": 7, "p": 8}, {"p": 7, "n": 8}]
 
 
 def test_a_text_that_lies_outside() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from fetchc.target.kernel_versions import kernel
 from fetchc.tracer.events import Plan
-from fetchc.tracer.install import kernel_events
+from fetchc.tracer.install import kernel_events, own_names
 
 NEW, OLD = kernel("6.18"), kernel("5.3")
 GROUP = "fetchc_1_2_3"
@@ -41,13 +41,32 @@ def test_a_plan_without_its_like_is_left_as_it_is() -> None:
     "other",
     [
         plan("two", "n=%di:u32"),
-        plan("two", "m=%di:s32"),
         plan("two", "n=%di:s32 m=%si"),
         plan("two", "n=%di:s32", letter="r"),
     ],
 )
-def test_other_names_types_or_kinds_are_other_events(other: Plan) -> None:
+def test_other_types_or_kinds_are_other_events(other: Plan) -> None:
     assert len(kernel_events([plan("one", "n=%di:s32"), other], {}, NEW)) == 2
+
+
+def test_names_are_those_of_the_first_plan() -> None:
+    one, two = plan("one", "n=%di:s32 p=%si c=$comm"), plan("two", "a=%si:s32 n=%di c=$comm", 48)
+    (event,) = kernel_events([one, two], {}, NEW)
+    assert event.definitions == (
+        f"p:{GROUP}/one /bin/true:0x10 n=%di:s32 p=%si c=$comm fetchc_which=\\0:u32",
+        f"p:{GROUP}/one /bin/true:0x30 n=%si:s32 p=%di c=$comm fetchc_which=\\1:u32",
+    )
+    assert own_names(two, one) == {"n": "a", "p": "n", "c": "c"}
+
+
+def test_a_filter_names_the_fields_of_its_own_plan() -> None:
+    plans = [plan("one", "a=%di:s32 b=%si:s32"), plan("two", "b=%di:s32 a=%si:s32")]
+    assert len(kernel_events(plans, {}, NEW)) == 1
+    assert len(kernel_events(plans, {"one": "a > 1", "two": "a > 1"}, NEW)) == 2
+
+
+def test_the_name_of_a_task_is_no_word() -> None:
+    assert len(kernel_events([plan("one", "n=%di"), plan("two", "n=$comm")], {}, NEW)) == 2
 
 
 def test_a_filter_is_of_the_whole_event() -> None:
