@@ -36,7 +36,7 @@ OWN = {
     "tracer/processes.py": (1, "/proc/self/comm"),
     "tracer/ring_buffer.py": (1, "tracefs"),
     "tracer/stacks.py": (1, "/proc/PID/maps"),
-    "tracer/trace_instance.py": (3, "tracefs; /proc/PID/status and /proc/PID/task"),
+    "tracer/trace_instance.py": (4, "tracefs; /proc/meminfo, /proc/PID/status and /proc/PID/task"),
     "tracer/tracefs.py": (5, "/proc/PID/stat; tracefs and /proc/mounts"),
 }  # fmt: skip
 # The suite of `fetchc conformance` reads what it has built itself, in a folder of its own.
