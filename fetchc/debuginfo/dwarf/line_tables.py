@@ -5,6 +5,7 @@ Source: DWARF 5, sections 6.2.2 and 6.2.5.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from os.path import normpath
 
 from fetchc.debuginfo.byte_reader import decode_number, read_uleb, skip_leb
@@ -25,8 +26,11 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_FORM_string,
     DW_FORM_strp,
     DW_FORM_udata,
+    DW_TAG_inlined_subroutine,
+    DW_TAG_lexical_block,
     DW_TAG_subprogram,
 )
+from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.dwarf.forms import DAMAGED
 from fetchc.debuginfo.dwarf.inlined_subroutines import inlined_calls
 from fetchc.debuginfo.dwarf.qualified_names import qualified_name
@@ -41,7 +45,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.byte_reader import Cursor
-    from fetchc.debuginfo.dwarf.debug_info import DebugInfo
     from fetchc.debuginfo.dwarf.dies import Die
     from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.debuginfo.elf.elf_file import Elf
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     Lines = dict[int, tuple[Address, ...]]
 
 __all__ = [
+    "CodeLines",
     "CodeMap",
     "Header",
     "LineRow",
@@ -574,7 +578,8 @@ class CodeMap:
             )
             if holder is not None:
                 called = qualified_name(self._info, die)
-                found[die.offset] = Instance(called, holder, address, die.offset, self._call(die))
+                line = call_line(self._info, die)
+                found[die.offset] = Instance(called, holder, address, die.offset, line)
         return tuple(sorted(found.values(), key=lambda one: (one.address, one.die)))
 
     def variables(self, instance: Instance) -> tuple[Variable, ...]:
@@ -584,10 +589,84 @@ class CodeMap:
         own = self._info.die(instance.die)
         return (*locals_around(self._info, function, own), *parameters(self._info, function))
 
-    def _call(self, die: Die) -> str | None:
-        number, index = die.unsigned(DW_AT_call_line), die.unsigned(DW_AT_call_file)
-        path = None if index is None else file_name(self._info, die.unit, index)
-        return None if not number or path is None else f"{path.rpartition('/')[2]}:{number}"
+
+_SCOPES_OF_CODE = frozenset({DW_TAG_inlined_subroutine, DW_TAG_lexical_block})
+
+
+class CodeLines:
+    """The source of single addresses of one file: functions, inlined ones too, and lines."""
+
+    __slots__ = ("_functions", "_info", "_rows")
+
+    def __init__(self, elf: Elf) -> None:
+        self._info = DebugInfo(elf)
+        self._rows: dict[int, tuple[list[int], list[tuple[int, int]]]] = {}  # by the unit's offset
+        self._functions: dict[int, list[tuple[Address, Address, Die]]] = {}
+
+    def at(self, address: Address) -> tuple[tuple[str, str | None], ...]:
+        """Each function and its line, ``file.c:17``, at ``address``: first those inlined there.
+
+        Empty where no debug information has the address. Raises nothing of a damaged file.
+        """
+        try:
+            unit = self._info.unit_of_address(address) if self._info.present else None
+            return () if unit is None else tuple(self._of_unit(unit, address))
+        except DebugInfoError:
+            return ()  # names by symbols are still there
+
+    def _of_unit(self, unit: Unit, address: Address) -> Iterator[tuple[str, str | None]]:
+        line = self._line(unit, address)
+        around = self._around(unit, address)
+        if not around and line is not None:
+            yield "", line
+        for die in reversed(around):
+            yield qualified_name(self._info, die), line
+            line = call_line(self._info, die)
+
+    def _line(self, unit: Unit, address: Address) -> str | None:
+        if unit.offset not in self._rows:
+            found = sorted(
+                [(at, end, file, line) for at, file, line, _, _, end in raw_rows(self._info, unit)],
+                key=lambda one: (one[0], not one[1]),
+            )
+            places = [(0, 0) if end else (file, line) for _, end, file, line in found]
+            self._rows[unit.offset] = [one[0] for one in found], places
+        addresses, places = self._rows[unit.offset]
+        at = bisect_right(addresses, address) - 1
+        if at < 0 or not places[at][1]:
+            return None
+        file, line = places[at]
+        name = file_name(self._info, unit, file)
+        return None if name is None else f"{name.rpartition('/')[2]}:{line}"
+
+    def _around(self, unit: Unit, address: Address) -> list[Die]:
+        # The subprogram, and in it the inlined calls, outermost first.
+        if unit.offset not in self._functions:
+            self._functions[unit.offset] = [
+                (start, end, die)
+                for die in self._info.subprograms(unit)
+                for start, end in self._info.ranges(die)
+            ]
+        listed = self._functions[unit.offset]
+        found = [die for start, end, die in listed if start <= address < end][:1]
+        waiting = list(found)
+        while waiting:
+            for die in self._info.children(waiting.pop()):
+                if die.tag not in _SCOPES_OF_CODE:
+                    continue
+                if any(start <= address < end for start, end in self._info.ranges(die)):
+                    if die.tag == DW_TAG_inlined_subroutine:
+                        found.append(die)
+                    waiting = [die]
+                    break
+        return found
+
+
+def call_line(info: DebugInfo, die: Die) -> str | None:
+    """``file.c:17`` of the call that was inlined as ``die``; None where unknown."""
+    number, index = die.unsigned(DW_AT_call_line), die.unsigned(DW_AT_call_file)
+    path = None if index is None else file_name(info, die.unit, index)
+    return None if not number or path is None else f"{path.rpartition('/')[2]}:{number}"
 
 
 def _words(path: str) -> list[str]:

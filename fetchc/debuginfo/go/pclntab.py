@@ -31,7 +31,16 @@ _SECTIONS = (LABEL, ".data.rel.ro.gopclntab")  # the second in position-independ
 _HEADER = 8  # bytes: magic, two zeros, the instructions' alignment, the size of a word
 _SEARCHES = 64  # for single names, each of which goes through all names; then all are read once
 _LONGEST = 1 << 16  # bytes of a name; the compiler cuts far below
-_ASSEMBLY = 1 << 2  # of the flags, from 1.17 on (funcFlagAsm)
+# Flags, from 1.17 on (funcFlagTopFrame, funcFlagSPWrite, funcFlagAsm).
+_TOP_FRAME, _WRITES_STACK_POINTER, _ASSEMBLY = 1 << 0, 1 << 1, 1 << 2
+# What these flags say, by name, up to 1.16 (src/runtime/traceback.go: topofstack, elideWrapper).
+_TOP_FRAMES = frozenset(
+    {
+        "runtime.goexit", "runtime.mstart", "runtime.mcall", "runtime.morestack",
+        "runtime.rt0_go", "_rt0_amd64_linux", "runtime.mstart1",
+    }
+)  # fmt: skip
+_SWITCHES = frozenset({"runtime.systemstack", "runtime.asmcgocall", "runtime.cgocallback_gofunc"})
 
 
 class Row(Record):
@@ -222,13 +231,48 @@ class FunctionTable:
 
     def is_assembly(self, row: Row) -> bool | None:
         """Whether it was written in assembly; None up to Go 1.16, which does not say."""
+        flags = self._flags(row)
+        return None if flags is None else bool(flags & _ASSEMBLY)
+
+    def is_top_frame(self, row: Row) -> bool:
+        """Whether a stack begins with a call of it, as Go's own traceback has it."""
+        flags = self._flags(row)
+        return row.name in _TOP_FRAMES if flags is None else bool(flags & _TOP_FRAME)
+
+    def switches_stacks(self, row: Row) -> bool:
+        """Whether it sets the stack pointer, so that its caller is on another stack."""
+        flags = self._flags(row)
+        return row.name in _SWITCHES if flags is None else bool(flags & _WRITES_STACK_POINTER)
+
+    def stack_bytes(self, row: Row, address: int) -> int | None:
+        """Bytes of the function's stack below its return address, at the instruction ``address``.
+
+        By its table ``pcsp``; None where that says nothing of the address.
+        """
+        fields = self.fields(row)
+        fields.skip(2 * 4)  # args, deferreturn
+        table = fields.u32()
+        if not table:
+            return None
+        pairs = self.window.cursor(self._pc_tables() + table)
+        value, at, first = -1, int(row.address), True
+        while at <= address:
+            change = pairs.uleb()
+            if not change and not first:
+                return None
+            value += -1 - (change >> 1) if change & 1 else change >> 1
+            at += pairs.uleb() * self.quantum
+            first = False
+        return value if value >= 0 else None
+
+    def _flags(self, row: Row) -> int | None:
         fields = self.fields(row)
         fields.skip(6 * 4)  # args, deferreturn, pcsp, pcfile, pcln, npcdata
         if self.format == 2:
             return None
         fields.skip(8 if self.format == 20 else 4)  # cuOffset, startLine
         fields.skip(1)  # funcID
-        return bool(fields.u8() & _ASSEMBLY)
+        return fields.u8()
 
     def size(self, row: Row) -> int:
         """Bytes of its code, by the table of its lines; up to the next one where it has none."""
@@ -242,8 +286,13 @@ class FunctionTable:
         lines = fields.u32()
         if not lines:
             return end - row.address
-        start = lines if self.format == 2 else self._header(5 if self.format < 18 else 6) + lines
-        return self._covered(start, end - row.address)
+        return self._covered(self._pc_tables() + lines, end - row.address)
+
+    def _pc_tables(self) -> int:
+        # Where the offsets of a row's tables count from.
+        if self.format == 2:
+            return 0
+        return self._header(5 if self.format < 18 else 6)
 
     def _end(self) -> int:
         last = self.window.cursor(self.pairs + 2 * self.count * self._entry_bytes)
