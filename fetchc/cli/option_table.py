@@ -29,6 +29,7 @@ class Option(Record):
     """A flag and its long and short spelling; ``metavar`` is None where it takes no value.
 
     ``many``: it can be given again, and all values count. ``number``: what its values are.
+    ``bare``: the value of an option that is given without one; it takes one only behind ``=``.
     """
 
     attribute: str
@@ -40,6 +41,7 @@ class Option(Record):
     many: bool = False
     unless: str = ""  # an option in whose place it is not required
     number: type[int] | type[float] | None = None
+    bare: str = ""
 
 
 class Command(Record):
@@ -104,7 +106,8 @@ COMMANDS = {
         (
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
-            "latency", "since", "histogram", "sum", "by", "summary", "stack", "strict",
+            "latency", "since", "histogram", "sum", "by", "summary", "stack",
+            "stack_bytes", "strict",
             "traced",
             "uncached", "verbose", "color",
         ), True,
@@ -234,9 +237,19 @@ OPTIONS = {
     ),
     "by": Option("by", ("--by",), "EXPR", "each of them by the value of EXPR, such as $comm"),
     "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
-    "stack": Option("stack", ("--stack",), None, "the callers of each hit"),
+    "stack": Option(
+        "stack", ("--stack",), None, "callers; =lines: of the source; =fp: by frame pointers",
+        ("names", "lines", "fp"), bare="names",
+    ),
+    "stack_bytes": Option(
+        "stack_bytes", ("--stack-bytes",), "N", "copy N bytes of each stack; default: 16384",
+        number=int,
+    ),
     "strict": Option("strict", ("--strict",), None, "only functions that have all of the EXPRs"),
-    "traced": Option("format", ("--format",), "F", "text or jsonl", ("text", "jsonl")),
+    "traced": Option(
+        "format", ("--format",), "F", "text, jsonl, or folded: stacks for flame graphs",
+        ("text", "jsonl", "folded"),
+    ),
     "group": Option("group", ("--group",), "GROUP", "the group of the event; default: the file's"),
     "event": Option("event", ("--event",), "EVENT", "its name; default: the function's"),
     "enable": Option("enable", ("--enable",), None, "switch it on"),
@@ -317,7 +330,8 @@ class Options:
         self.sums: list[str] = []
         self.by: str | None = None
         self.summary = False
-        self.stack = False
+        self.stack = ""  # or how: names, lines, fp
+        self.stack_bytes: int | None = None
         self.strict = False
         self.filters: list[str] = []
         self.program: list[str] = []
@@ -381,11 +395,14 @@ def _read(name: str, words: Sequence[str]) -> Options:
             again = option.attribute in given and not option.many
             given.add(option.attribute)
             if option.metavar is None:
-                if value is not None:
+                if option.bare:
+                    value = option.bare if value is None else value
+                elif value is not None:
                     raise _Usage(f"{option.flags[-1]} takes no value")
-                setattr(options, option.attribute, True)
-                continue
-            if value is None:
+                else:
+                    setattr(options, option.attribute, True)
+                    continue
+            elif value is None:
                 value = next(rest, None)
             before = getattr(options, option.attribute)
             _set(options, option, value)

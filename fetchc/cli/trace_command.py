@@ -53,6 +53,8 @@ def run(options: Options, output: Output) -> int:
         "targets": lambda: collect(options.opened(), options, wanted, session.group),
         "symbols": files.opened,
         "function": files.function_at,
+        "unwind": files.unwind_row,
+        "lines": files.lines,
     }
     with reader(options, output, questions) as asked:
         return _run(options, output, asked, session, command, wanted.lines)
@@ -85,8 +87,9 @@ def _run(
         session.add(*[target.plan for target in targets.chosen])
         _kernel_filters(session, targets)
         if options.stack:
-            session.stacks()
+            session.stacks(_copied(options, targets, output))
         stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
+        stacks.changes = session.changes
         waiting = WAITING if command else None
         show = Show(session, targets.chosen, options, by_event, output, waiting, stacks)
         session.symbol = show.symbol
@@ -107,6 +110,23 @@ def _run(
             f"  = help: make room for more: `--maxactive {_room(options.active)}`",
         )
     return status
+
+
+_COPIED = 16384  # bytes of each stack
+
+
+def _copied(options: Options, targets: Targets, output: Output) -> int | None:
+    # None: the kernel walks the stacks.
+    if options.stack == "fp":
+        return None
+    from fetchc.tracer.perf_ring import sampled_machines
+
+    of_events = any(one.plan.definitions[0][:1] == "e" for one in targets.chosen)
+    if not of_events and sampled_machines():
+        return options.stack_bytes or _COPIED
+    what = "probes of the kernel's events" if of_events else "this machine"
+    output.say(f"note: stacks cannot be copied of {what}: they are as far as frame pointers lead")
+    return None
 
 
 def _kernel_filters(session: Session, targets: Targets) -> None:

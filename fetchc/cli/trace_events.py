@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_json import JsonLines
     from fetchc.cli.trace_targets import Target
     from fetchc.cli.trace_text import TextLines
-    from fetchc.cli.trace_totals import HistogramTally, Summary, Sums
+    from fetchc.cli.trace_totals import HistogramTally, StackTree, Summary, Sums
     from fetchc.tracer.decode import Decoder
     from fetchc.tracer.events import Event, Sample, Value
     from fetchc.tracer.filter_conditions import Filter
@@ -190,20 +190,25 @@ class Show:
         """Whether there was any event of the traced program."""
         self._json = options.format == "jsonl"
         timed = options.latency or options.since is not None
+        self._source_lines = options.stack == "lines"
         self._lines = _lines(targets, timed, self._json) if lines else None
         self._stacks = stacks
-        self._with_stack = options.stack
+        self._with_stack = bool(options.stack)
         self._pointers = {
             each.plan.event: [one.label for one in each.plan.values if has_function(one.shape)]
             for each in targets
         }
-        self._tallies: list[HistogramTally | Summary | Sums] = []
+        self._tallies: list[HistogramTally | StackTree | Summary | Sums] = []
+        if options.stack and (options.summary or options.format == "folded"):
+            from fetchc.cli.trace_totals import StackTree
+
+            self._tallies.append(StackTree(self._frames, timed, options.format == "folded"))
         if options.summary or options.histogram is not None:
             from fetchc.cli.trace_totals import HistogramTally, Summary
 
             if options.histogram is not None:
                 self._tallies.append(HistogramTally(options.histogram, options.by))
-            if options.summary:
+            if options.summary and not options.stack:
                 self._tallies.append(Summary())
         if options.sums:
             from fetchc.cli.trace_totals import Sums
@@ -227,8 +232,10 @@ class Show:
         The parts are in the order of time, the records of one part overlap.
         """
         lines: list[str] = []
+        last: int | None = None
         try:
             for part in parts:
+                last = max(records.times[-1] for records in part)
                 text = self._text(part)
                 if text is None:
                     if self._take(in_order(part), lines):
@@ -240,6 +247,8 @@ class Show:
             if lines:
                 self._output.document("\n".join(lines))  # printable already
                 self._output.flush()
+        # Also where nothing is hit: other programs begin and end meanwhile.
+        self._stacks.catch_up(last)
         return False
 
     def _text(self, part: Sequence[Records]) -> str | None:
@@ -376,6 +385,8 @@ class Show:
 
     def _frames(self, hit: Hit) -> list[Frame]:
         event = hit.event
+        if not isinstance(event.stack, tuple):
+            return self._stacks.unwound(event, event.stack, self._source_lines)
         addresses = event.stack or (event.address,)
         caller = event.args.get(CALLER) if hit.target.caller else None
         if isinstance(caller, int):  # of a recursion it is the next frame's address, too

@@ -143,12 +143,19 @@ def _head(target: Target) -> str:
 
 
 def _frame(frame: Frame) -> dict[str, object]:
-    return {
+    shown: dict[str, object] = {
         "function": frame.function,
         "offset": frame.offset if frame.function is not None else None,
         "file": frame.file,
         "address": frame.address,
     }
+    if frame.line is not None:
+        shown["line"] = frame.line
+    if frame.inlined:
+        shown["inlined"] = True
+    if frame.not_unwound is not None:
+        shown["not_unwound"] = frame.not_unwound
+    return shown
 
 
 def _parts(path: str, value: Value) -> Iterator[tuple[str, Value]]:

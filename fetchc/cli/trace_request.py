@@ -16,6 +16,7 @@ from fetchc.tracer.filter_conditions import (
     value_shape,
     with_null,
 )
+from fetchc.tracer.unwind import MOST_STACK_BYTES
 from fetchc.tracer.value_shapes import (
     CallerShape,
     ChoiceShape,
@@ -119,7 +120,7 @@ def request(options: Options) -> Request:
         if text == "$latency" and not (options.latency or options.since):
             raise Usage("$latency needs --latency or --since FUNCTION")
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
-    lines = bool(shown) or not _counts(options)
+    lines = options.format != "folded" and (bool(shown) or not _counts(options))
     return Request(shown, tuple(further), All(tuple(filters)) if filters else None, lines)
 
 
@@ -163,9 +164,19 @@ def _together(options: Options) -> None:
         raise Usage("--latency measures whole functions: name them with -f FUNCTION")
     if options.at and len(options.functions) > 1:
         raise Usage("--at takes one function")
-    silent = _counts(options) and not (options.operands or options.expr)
-    if options.stack and silent:
-        raise Usage("--stack is shown with single events: name an EXPR")
+    shown = bool(options.operands or options.expr)
+    if options.stack and _counts(options) and not (shown or options.summary):
+        raise Usage("--stack is shown with single events, or counted by --summary: name an EXPR")
+    if options.stack_bytes is not None and options.stack not in ("names", "lines"):
+        raise Usage("--stack-bytes needs --stack or --stack=lines, which copy the stack")
+    if options.stack_bytes is not None and not 64 <= options.stack_bytes <= MOST_STACK_BYTES:
+        raise Usage(f"--stack-bytes takes 64 to {MOST_STACK_BYTES}, not `{options.stack_bytes}`")
+    if options.format != "folded":
+        return
+    if not options.stack:
+        raise Usage("--format folded counts stacks: add --stack")
+    if shown or _counts(options):
+        raise Usage("--format folded counts stacks alone: leave EXPR and other totals out")
 
 
 # ------------------------------------------------------------------------------

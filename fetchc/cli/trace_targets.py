@@ -408,6 +408,11 @@ class _Collecting:
         bare = probe.kind in ("entry", "return-site")
         if not self._options.stack or not bare or not probe.pushed_by_call:
             return []
+        if self._options.stack != "fp":
+            from fetchc.tracer.perf_ring import sampled_machines
+
+            if sampled_machines():  # the stack is copied, and walked from the first instruction
+                return []
         return [_asked(probe, CALLER)]
 
     def _plan(self, probe: Probe, wanted: list[CheckedArgument]) -> Plan:

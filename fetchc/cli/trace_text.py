@@ -61,6 +61,8 @@ class TextLines:
         line = columns.line(shown + columns.cells(event.args, event.faults))
         for frame in frames:
             line += f"\n{'':>14}{printable(str(frame))}"
+            if frame.not_unwound is not None:
+                line += f"\n{'':>14}{printable(f'({frame.not_unwound})')}"
         return line
 
     def readers(

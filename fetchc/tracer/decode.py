@@ -350,9 +350,10 @@ class Decoder:
         comm = _number(page, at + self._comm)[0]
         low = at + (comm & 0xFFFF)
         thread = THREAD(page, at + PID)[0]
+        process = None if isinstance(stack, tuple) else stack.process
         return Event(
             self.plans[which],
-            self._processes.of(thread, nanoseconds),
+            self._processes.of(thread, nanoseconds) if process is None else process,
             thread,
             self._comms[page[low : min(low + (comm >> 16), end)]],
             cpu,

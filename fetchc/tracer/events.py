@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from fetchc.tracer.unwind import StackCopy
     from fetchc.tracer.value_shapes import Shape
 
     Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
@@ -19,6 +20,8 @@ __all__ = [
     "EventValue",
     "Field",
     "Format",
+    "Mapping",
+    "MappingChange",
     "OpenCalls",
     "Plan",
     "Sample",
@@ -120,12 +123,36 @@ class Format(Record):
         return any(field.name in ("__probe_ip", "__probe_func") for field in self.fields)
 
 
-Sample = tuple[int, int, bytes, int, int, tuple[int, ...]]
+class Mapping(Record):
+    """A part of a process's memory: its range, the file's byte at its start, the file."""
+
+    start: int
+    end: int
+    offset: int
+    path: str
+    inode: int
+
+
+class MappingChange(Record):
+    """What changed the code that a process has mapped, at a time of the trace in nanoseconds.
+
+    ``mapping``: what it has mapped. None: it is another program now, or, where ``parent`` is a
+    process, a copy of that one.
+    """
+
+    time: int
+    process: int
+    parent: int | None = None
+    mapping: Mapping | None = None
+
+
+Sample = tuple[int, int, bytes, int, int, "tuple[int, ...] | StackCopy"]
 """One record as the ring buffer holds it.
 
 Its time in nanoseconds of the trace clock; the processor; the page that it is in, its start there
-(the common header) and its end; return addresses of the program, innermost first, where they were
-asked for. A plain tuple, since a session reads millions: a class takes five times as long.
+(the common header) and its end; return addresses of the program, innermost first, or a copy of its
+stack, where they were asked for. A plain tuple, since a session reads millions: a class takes
+five times as long.
 """
 
 
@@ -153,7 +180,7 @@ class Event:
         address: int,
         args: dict[str, Value],
         faults: tuple[str, ...],
-        stack: tuple[int, ...] = (),
+        stack: tuple[int, ...] | StackCopy = (),
     ) -> None:
         self.plan = plan
         self.name = plan.event

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.perf_map_methods import Mapped
     from fetchc.diag.diagnostic import TracerError
-    from fetchc.tracer.stacks import Mapping
+    from fetchc.tracer.events import Mapping
 
 __all__ = [
     "DELETED",

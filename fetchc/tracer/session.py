@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from types import FrameType, TracebackType
 
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.tracer.events import Event, Plan, Sample
+    from fetchc.tracer.events import Event, MappingChange, Plan, Sample
+    from fetchc.tracer.perf_ring import PerfRing
     from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.structure_values import Symbol
     from fetchc.tracer.tracefs import Tracefs
@@ -140,6 +141,7 @@ class Session:
         self._warnings: tuple[Diagnostic, ...] = ()
         self._open = self._started = self._running = self._reading = False
         self._process = os.getpid()
+        self._perf: PerfRing | None = None  # where the events come from instead
         self._lost = 0
         self._missed = (0, 0)
 
@@ -208,21 +210,45 @@ class Session:
         Never called: all processes. Raises TracerError where there is no such process (FC0707).
         """
         self.entered()
-        self._instance.only(pids)
+        if self._perf is None:
+            self._instance.only(pids)
+        else:
+            self._perf.only(pids)
 
-    def stacks(self) -> None:
-        """Have the user's stack recorded with every event, as far as frame pointers lead."""
+    def stacks(self, copied: int | None = None) -> None:
+        """Have the user's stack recorded with every event: before :meth:`only` and :meth:`start`.
+
+        ``copied``: that many bytes of the stack, and the registers, come with each event, as
+        :class:`~fetchc.tracer.unwind.StackCopy`. All events are then read from perf instead of the
+        instance: a stack cannot go to another event. Where this machine has no such samples, or
+        with None, the kernel walks each stack itself, as far as frame pointers lead.
+        """
         self.entered()
+        if copied is not None:
+            from fetchc.tracer.perf_ring import PerfRing, sampled_machines
+
+            machines = sampled_machines()
+            if machines:
+                self._perf = PerfRing(copied, machines)
+                self._perf.open(self._instance, self._buffer_kib)
+                return
         self._instance.write("1", "options/userstacktrace")
         text = self._tracefs.read("events", "ftrace", "user_stack", "format")
         self._ring.expect_stacks(parse_format(text))
+
+    @property
+    def changes(self) -> deque[MappingChange]:
+        """What changed the mappings of processes, where stacks are copied; to be taken out."""
+        return deque() if self._perf is None else self._perf.changes
 
     def start(self) -> None:
         """Install what was added and switch it on, all at once."""
         self.entered()
         self._install()
         self._started = self._running = self._reading = True
-        if self._events:
+        if self._perf is not None:
+            self._perf.enable()
+        elif self._events:
             self._instance.switch(self.group, None, True)
 
     def entered(self) -> None:
@@ -248,8 +274,11 @@ class Session:
             self.decoders[format.id] = Decoder(format, each.plans, self._processes, self.symbol)
             if each.plans[0].of_kernel:
                 self._ring.expect_kernel(format.id)
-            if each.plans[0].event in self._filters:
-                condition = self._filters[each.plans[0].event]
+            condition = self._filters.get(each.plans[0].event)
+            if self._perf is not None:
+                self._perf.add(format.id, condition, self._running)
+                continue
+            if condition is not None:
                 self._instance.filter(self.group, each.event, condition)
             if self._running:
                 self._instance.switch(self.group, each.event, True)
@@ -259,7 +288,9 @@ class Session:
         if self._running:
             with shielded():
                 self._running = False
-                if self._events:
+                if self._perf is not None:
+                    self._perf.disable()
+                elif self._events:
                     self._instance.switch(self.group, None, False)
 
     def events(self, timeout: float | None = None) -> Iterator[Event]:
@@ -283,17 +314,22 @@ class Session:
         In parts as :meth:`Ring.read` has them; ends as :meth:`events` does.
         """
         end = None if timeout is None else time.monotonic() + timeout
+        ring = self._perf or self._ring
         while self._reading:
             ended = not self._running
-            found = self._ring.read(ended)
-            self._reading = not ended or self._ring.more
-            if found:
+            found = ring.read(ended)
+            self._reading = not ended or ring.more
+            if found and self._perf is not None:
+                for part in found:
+                    yield [part]
+                    self._perf.collect()
+            elif found:
                 yield found
             left = 1.0 if end is None else end - time.monotonic()
             if left <= 0:
                 return
             if not ended:
-                self._ring.wait(left)
+                ring.wait(left)
 
     def event(self, sample: Sample) -> Event:
         """The event of a record; raises TracerError FC0716 where it is none of this session."""
@@ -308,8 +344,11 @@ class Session:
     def lost(self) -> int:
         """Records that found the buffers full, so far; a stack is one of its own."""
         if self._open:
-            self._lost = self._instance.lost()
+            self._lost = self._lost_now()
         return self._lost
+
+    def _lost_now(self) -> int:
+        return self._instance.lost() if self._perf is None else self._perf.lost
 
     @property
     def missed(self) -> tuple[int, int]:
@@ -341,15 +380,19 @@ class Session:
         if os.getpid() != self._process:
             self._open = self._reading = self._running = False
             self._ring.close()
+            if self._perf is not None:
+                self._perf.close()
             return
         with shielded(), ExitStack() as steps:  # last one first, and all of them
             self._open = self._reading = False
             steps.callback(uninstall, self._tracefs, [(self.group, one) for one in self._events])
             steps.callback(self._remove_instance)
             steps.callback(self._ring.close)
+            if self._perf is not None:
+                steps.callback(self._perf.close)
             steps.callback(self.stop)
             if self._started:
-                self._lost = self._instance.lost()
+                self._lost = self._lost_now()
                 self._missed = missed(self._tracefs, self.group)
 
     def _remove_instance(self) -> None:

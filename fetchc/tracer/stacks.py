@@ -9,13 +9,17 @@ itself says where it was mapped.
 from __future__ import annotations
 
 import os
+import re
 import time
 from bisect import bisect_right
+from collections import deque
 
 from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 from fetchc.record import Record
+from fetchc.tracer.events import Mapping
 from fetchc.tracer.kallsyms import KernelNames, is_kernel
 
 TYPE_CHECKING = False
@@ -25,9 +29,15 @@ if TYPE_CHECKING:
 
     from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
     from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
+    from fetchc.debuginfo.dwarf.call_frames import Row
+    from fetchc.debuginfo.dwarf.line_tables import CodeLines
     from fetchc.debuginfo.elf.elf_file import Segment
     from fetchc.debuginfo.go.pclntab import FunctionTable
-    from fetchc.tracer.events import Event
+    from fetchc.debuginfo.unwind_tables import UnwindTables
+    from fetchc.target.machines import Architecture
+    from fetchc.tracer.events import Event, MappingChange
+    from fetchc.tracer.perf_ring import SampledMachine
+    from fetchc.tracer.unwind import Rule, StackCopy
 
     Ask = Callable[..., Any]
 
@@ -35,6 +45,7 @@ __all__ = [
     "FileSymbols",
     "Frame",
     "ImageSymbols",
+    "PerfMapSymbols",
     "RemoteSymbols",
     "Stacks",
     "SymbolFiles",
@@ -51,7 +62,9 @@ __all__ = [
 class FileSymbols:
     """The function symbols of one ELF file, by address; read when first asked for."""
 
-    __slots__ = ("_asked_go", "_elf", "_ends", "_go", "_names", "_starts", "path")
+    __slots__ = (
+        "_asked_go", "_code_lines", "_elf", "_ends", "_go", "_names", "_starts", "_tables", "path",
+    )  # fmt: skip
 
     def __init__(self, elf: Elf) -> None:
         self._elf = elf
@@ -61,6 +74,8 @@ class FileSymbols:
         self._names: list[str] = []
         self._asked_go = False
         self._go: FunctionTable | None = None
+        self._tables: UnwindTables | None = None
+        self._code_lines: CodeLines | None = None
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -72,7 +87,20 @@ class FileSymbols:
         return _address_at(self._elf.segments, offset)
 
     def find(self, address: int) -> tuple[str, int] | None:
-        """The function that holds ``address``, and how far into it that is."""
+        """The function that holds ``address``, by the name users write, and how far into it."""
+        found = self._symbol(address)
+        if found is None:
+            return None
+        from fetchc.program.demangle import demangled
+
+        name = demangled(found[0])
+        if name is None:
+            return found
+        from fetchc.lang.cpp_function_names import shortened
+
+        return shortened(name), found[1]
+
+    def _symbol(self, address: int) -> tuple[str, int] | None:
         if self._starts is None:
             self._load()
         assert self._starts is not None
@@ -80,6 +108,25 @@ class FileSymbols:
         if at < 0 or address >= self._ends[at]:
             return self._of_go(address)
         return self._names[at], address - self._starts[at]
+
+    def unwind_row(self, address: int) -> Row | str:
+        """How to find the caller of the code at ``address``; in words, why that is not known."""
+        if self._tables is None:
+            from fetchc.debuginfo.unwind_tables import UnwindTables
+
+            self._tables = UnwindTables(self._elf)
+        return self._tables.row(Address(address))
+
+    def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
+        """The functions whose source is at ``address``, those that were inlined there first.
+
+        Each with its line, ``file.c:17``; nothing where the file has no debug information.
+        """
+        if self._code_lines is None:
+            from fetchc.debuginfo.dwarf.line_tables import CodeLines
+
+            self._code_lines = CodeLines(self._elf)
+        return self._code_lines.at(Address(address))
 
     def _of_go(self, address: int) -> tuple[str, int] | None:
         # Go's run time names the functions of a program without symbols, too.
@@ -150,6 +197,78 @@ class ImageSymbols:
         found = self._methods.holding(address)
         return None if found is None else (found.symbol, address - found.offset)
 
+    def unwind_row(self, address: int) -> Row | str:
+        """None: such code keeps the frame pointer, and its tables are not read."""
+        return KEEPS_FRAME_POINTER
+
+    def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
+        """None: there is no DWARF."""
+        return ()
+
+
+class PerfMapSymbols:
+    """The same of code that a runtime compiled, by the map that it writes for perf.
+
+    Its offsets are the addresses in the process. The map grows while the runtime compiles.
+    Source: tools/perf/Documentation/jit-interface.txt of Linux: lines of start, size, name.
+    """
+
+    __slots__ = ("_named", "_read", "_starts", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._named: dict[int, tuple[int, str]] = {}  # size and name, by start
+        self._starts: list[int] = []
+        self._read = 0
+        self._read_on()
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """None: it is no file that is mapped."""
+        return ()
+
+    def address_at(self, offset: int) -> Address | None:
+        """The offset itself."""
+        return Address(offset)
+
+    def find(self, address: int) -> tuple[str, int] | None:
+        """The function that was compiled to that address, and how far into it that is."""
+        self._read_on()
+        at = bisect_right(self._starts, address) - 1
+        if at < 0:
+            return None
+        start = self._starts[at]
+        size, name = self._named[start]
+        return (name, address - start) if address < start + size else None
+
+    def unwind_row(self, address: int) -> Row | str:
+        """None: such code keeps the frame pointer, or nobody can tell its frames."""
+        return KEEPS_FRAME_POINTER
+
+    def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
+        """None: there is no DWARF."""
+        return ()
+
+    def _read_on(self) -> None:
+        # What was written since; a line that is not whole yet is left.
+        handle, status = open_regular(self.path)
+        with os.fdopen(handle, "rb") as file:
+            if status.st_size < self._read:  # another process of that number
+                self._read, self._named = 0, {}
+            file.seek(self._read)
+            content = file.read(_MAP_BYTES)
+        whole = content[: content.rfind(b"\n") + 1]
+        self._read += len(whole)
+        for line in whole.decode("utf-8", "surrogateescape").split("\n"):
+            words = line.split(" ", 2)
+            try:
+                start, size = int(words[0], 16), int(words[1], 16)
+                self._named[start] = size, words[2]
+            except (ValueError, IndexError):  # no line of a map
+                continue
+        if whole:
+            self._starts = sorted(self._named)
+
 
 class RemoteSymbols:
     """The same of a file that another process reads: :class:`SymbolFiles`, asked by ``ask``."""
@@ -179,6 +298,16 @@ class RemoteSymbols:
         found: tuple[str, int] | None = self._ask("function", self._number, address)
         return found
 
+    def unwind_row(self, address: int) -> Row | str:
+        """As :meth:`FileSymbols.unwind_row`."""
+        found: Row | str = self._ask("unwind", self._number, address)
+        return found
+
+    def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
+        """As :meth:`FileSymbols.lines`."""
+        found: tuple[tuple[str, str | None], ...] = self._ask("lines", self._number, address)
+        return found
+
 
 class SymbolFiles:
     """What a process that reads files answers to :func:`remote_symbols`: files by number."""
@@ -186,7 +315,7 @@ class SymbolFiles:
     __slots__ = ("_files",)
 
     def __init__(self) -> None:
-        self._files: list[FileSymbols | ImageSymbols] = []
+        self._files: list[FileSymbols | ImageSymbols | PerfMapSymbols] = []
 
     def opened(self, path: str) -> tuple[int, bool, tuple[Segment, ...]] | None:
         """Number, whether it is an image of .NET, and segments; None as :func:`open_symbols`."""
@@ -194,11 +323,20 @@ class SymbolFiles:
         if symbols is None:
             return None
         self._files.append(symbols)
-        return len(self._files) - 1, isinstance(symbols, ImageSymbols), symbols.segments
+        by_offset = isinstance(symbols, ImageSymbols | PerfMapSymbols)
+        return len(self._files) - 1, by_offset, symbols.segments
 
     def function_at(self, number: int, address: int) -> tuple[str, int] | None:
         """The function of that file that holds ``address``, and how far into it that is."""
         return self._files[number].find(address)
+
+    def unwind_row(self, number: int, address: int) -> Row | str:
+        """How to find the caller of the code of that file at ``address``."""
+        return self._files[number].unwind_row(address)
+
+    def lines(self, number: int, address: int) -> tuple[tuple[str, str | None], ...]:
+        """The functions and lines of that file's source at ``address``."""
+        return self._files[number].lines(address)
 
 
 def remote_symbols(ask: Ask, path: str) -> RemoteSymbols | None:
@@ -214,8 +352,13 @@ def _address_at(segments: tuple[Segment, ...], offset: int) -> Address | None:
     return None
 
 
-def open_symbols(path: str) -> FileSymbols | ImageSymbols | None:
+def open_symbols(path: str) -> FileSymbols | ImageSymbols | PerfMapSymbols | None:
     """The symbols of the file at ``path``; None where it cannot be read, or has none."""
+    if _PERF_MAP.search(path):
+        try:
+            return PerfMapSymbols(path)
+        except OSError:
+            return None
     try:
         return FileSymbols(Elf(path))
     except DebugInfoError as refused:
@@ -230,37 +373,46 @@ def open_symbols(path: str) -> FileSymbols | ImageSymbols | None:
         return None
 
 
+_PERF_MAP = re.compile(r"/perf-\d+\.map\Z")
+_MAP_BYTES = 64 << 20  # of a map of perf that are read at once
+# Mappings whose code was made at run time: of no file, or of one that only has a descriptor.
+_MADE = ("[anon", "/memfd:", "/dev/zero")
 _MOST_FRAMES = 1 << 16  # frames remembered, of all processes
 _PROCESSES = 1024
 _FRESH = 1.0  # seconds that the maps of a process are believed without a hit that confirms them
 _RENEWALS = 16  # of a process's maps, for addresses that they do not have
 _EXECUTABLE = 1  # PF_X
+KEEPS_FRAME_POINTER = "keeps the frame pointer"
+"""The answer for code without tables whose compilers keep the frame pointer: .NET's."""
+_RETURNS = "a return probe has replaced the return address"
+_RULES = 1 << 16  # that are remembered
 _UPROBES = "[uprobes]"  # where the kernel lets a function return to that has a return probe
 
 
-class Mapping(Record):
-    """A part of a process's memory: its range, the file's byte at its start, the file."""
-
-    start: int
-    end: int
-    offset: int
-    path: str
-    inode: int
-
-
 class Frame(Record):
-    """One address of a stack; ``function`` is None where no symbol holds it."""
+    """One address of a stack; ``function`` is None where no symbol holds it.
+
+    ``line`` is that of the source, ``file.c:17``, where it was asked for. An ``inlined`` function
+    has no frame of its own: it is in that of the next. ``not_unwound`` says why the caller is not
+    known, where it is not and there should be one.
+    """
 
     address: int
     function: str | None
     offset: int
     file: str | None
+    line: str | None = None
+    inlined: bool = False
+    not_unwound: str | None = None
 
     def __str__(self) -> str:
         """``handle+0x12 (server)``, or ``[unknown] 0x7f31c0 (libx.so)``."""
         where = "" if self.file is None else f" ({os.path.basename(self.file)})"
+        where += "" if self.line is None else f" at {self.line}"
         if self.function is None:
             return f"[unknown] {self.address:#x}{where}"
+        if self.inlined:
+            return f"{self.function} [inlined]{where}"
         return f"{self.function}+{self.offset:#x}{where}"
 
 
@@ -275,8 +427,15 @@ class Stacks:
         self._kernel = KernelNames(f"{proc}/kallsyms")
         self._maps: dict[int, _Maps] = {}
         self._files: dict[tuple[str, int], Symbols | None] = {}
+        self._perf_maps: dict[int, Symbols] = {}
         self._frames: dict[tuple[int, int], Frame] = {}
+        self._inlined: dict[tuple[int, int], tuple[Frame, ...]] = {}
+        self._rules: dict[tuple[str, int, int], Rule | str] = {}
+        self._named: set[int] = set()  # processes that frames are remembered of
         self._paths: dict[str, str] = {}
+        self._machines: dict[int, SampledMachine] | None = None
+        self.changes: deque[MappingChange] = deque()
+        """Of the mappings of processes, in the order of time; taken when a later hit comes."""
 
     def frames(self, event: Event, addresses: Iterable[int]) -> list[Frame]:
         """What the addresses are in the process of ``event``, which has just hit its probe."""
@@ -291,6 +450,169 @@ class Stacks:
                 frame = self._frame(maps, event.pid, address)
             frames.append(frame)
         return frames
+
+    def unwound(self, event: Event, copy: StackCopy, with_lines: bool = False) -> list[Frame]:
+        """The frames of the copy of the stack that came with ``event``, by the tables of its files.
+
+        The last one says why there is none behind it, unless the thread begins with it.
+        ``with_lines``: with lines of the source, and the functions that were inlined.
+        """
+        from fetchc.tracer.unwind import unwound
+
+        if self._machines is None:
+            from fetchc.tracer.perf_ring import sampled_machines
+
+            self._machines = sampled_machines()
+        self.catch_up(copy.time)
+        sampled = self._machines[copy.abi]
+        machine, pid = sampled.machine, event.pid
+        maps = self._maps_of(event)
+        place = copy.registers[sampled.program_counter]
+        # A return probe is hit behind the call that has returned.
+        is_call = event.plan.kind == "return" and not event.plan.of_kernel
+        at_entry = event.plan.kind == "entry" and not event.plan.of_kernel
+
+        def rule_at(address: int, called: bool) -> Rule | str:
+            if at_entry and address == place:
+                return self._rule(maps, pid, address, machine, True)
+            key = -address if called else address
+            rule = maps.rules.get(key)
+            if rule is None:
+                if called and self._is_trampoline(maps, pid, address):
+                    rule = _RETURNS
+                else:
+                    rule = self._rule(maps, pid, address - called, machine, False)
+                if len(maps.rules) >= _RULES:
+                    maps.rules.clear()
+                maps.rules[key] = rule
+            return rule
+
+        found, why = unwound(copy, rule_at, machine.stack_pointer, place, is_call)
+        frames: list[Frame] = []
+        for address, called in found:
+            frame = self._frame_of(maps, pid, address, called)
+            if with_lines:
+                frames += self._with_lines(maps, pid, frame, called)
+            else:
+                frames.append(frame)
+        if why is not None:
+            last = frames[-1]
+            if last.file is not None and why.startswith("no unwind information"):
+                why = f"no unwind information in {os.path.basename(last.file)}"
+            frames[-1] = last.replaced(not_unwound=why)
+        return frames
+
+    def catch_up(self, time: int | None) -> None:
+        """Take the changes of mappings up to a time of the trace; None: all that there are."""
+        while self.changes and (time is None or self.changes[0].time <= time):
+            self._apply(self.changes.popleft())
+
+    def _apply(self, change: MappingChange) -> None:
+        pid, mapping = change.process, change.mapping
+        if mapping is not None:
+            maps = self._maps.get(pid)
+            if maps is not None:  # those of other processes are read when they hit a probe
+                maps.insert(mapping)
+                self._forget_frames(pid)
+        elif change.parent is None:
+            self._keep(pid, _Maps([]))
+        elif change.parent in self._maps:
+            self._keep(pid, self._maps[change.parent].copy())
+        else:
+            self._forget(pid)  # of an earlier process of that number
+
+    def _rule(
+        self, maps: _Maps, pid: int, address: int, machine: Architecture, at_entry: bool
+    ) -> Rule | str:
+        from fetchc.tracer.unwind import Rule
+
+        mapping = self._mapping(maps, pid, address)
+        if mapping is None:
+            return "no code is mapped there"
+        stated, answer = 0, KEEPS_FRAME_POINTER
+        symbols = None
+        if not _is_made(mapping) and mapping.path.startswith("/"):
+            symbols = self._symbols(mapping.path, mapping.inode, pid)
+            place = None
+            if symbols is not None:
+                place = symbols.address_at(address - mapping.start + mapping.offset)
+            if symbols is None or place is None:
+                return "the file cannot be read"
+            stated = place
+        elif not _is_made(mapping):
+            return "no unwind information"
+        key = (mapping.path, mapping.inode, -1 - stated if at_entry else stated)
+        rule = self._rules.get(key) if symbols is not None else None
+        if rule is not None:
+            return rule
+        row: object = answer
+        if symbols is not None:
+            try:
+                row = symbols.unwind_row(stated)
+            except DebugInfoError as refused:  # too costly: the trace goes on
+                row = f"its unwind information cannot be read: {refused.reason}"
+        guessed = False
+        if isinstance(row, str):
+            from fetchc.debuginfo.unwind_tables import entry_row, frame_pointer_row
+
+            if at_entry:
+                row = entry_row(machine)
+            elif row == KEEPS_FRAME_POINTER:
+                row, guessed = frame_pointer_row(machine), True
+        try:
+            rule = row if isinstance(row, str) else Rule(row, guessed)
+        except ValueError as wrong:
+            rule = str(wrong)
+        if len(self._rules) >= _RULES:
+            self._rules.clear()
+        self._rules[key] = rule
+        return rule
+
+    def _is_trampoline(self, maps: _Maps, pid: int, address: int) -> bool:
+        mapping = self._mapping(maps, pid, address)
+        return mapping is not None and mapping.path == _UPROBES
+
+    def _frame_of(self, maps: _Maps, pid: int, address: int, called: bool) -> Frame:
+        # A return address may be behind the end of the function that calls.
+        if not called or self._is_trampoline(maps, pid, address):
+            return self._frames.get((pid, address)) or self._frame(maps, pid, address)
+        frame = self._frames.get((pid, -address))
+        if frame is None:
+            inside = self._frame(maps, pid, address - 1)
+            frame = inside.replaced(address=address, offset=inside.offset + 1)
+            if (pid, address - 1) in self._frames:
+                self._frames[pid, -address] = frame
+        return frame
+
+    def _with_lines(
+        self, maps: _Maps, pid: int, frame: Frame, called: bool
+    ) -> tuple[Frame, ...] | list[Frame]:
+        key = (pid, frame.address - called)
+        found = self._inlined.get(key)
+        if found is None:
+            found = self._inlined[key] = self._lined(maps, pid, frame, key[1])
+            if len(self._inlined) > _MOST_FRAMES:
+                self._inlined.clear()
+        return found
+
+    def _lined(self, maps: _Maps, pid: int, frame: Frame, address: int) -> tuple[Frame, ...]:
+        mapping = maps.find(address)
+        if mapping is None or not mapping.path.startswith("/"):
+            return (frame,)
+        symbols = self._symbols(mapping.path, mapping.inode, pid)
+        stated = None
+        if symbols is not None:
+            stated = symbols.address_at(address - mapping.start + mapping.offset)
+        if symbols is None or stated is None:
+            return (frame,)
+        lines = symbols.lines(stated)
+        if not lines:
+            return (frame,)
+        inlined = [
+            Frame(frame.address, name, 0, frame.file, line, inlined=True)
+            for name, line in lines[:-1]
+        ]
+        return (*inlined, frame.replaced(line=lines[-1][1]))
 
     def learn(self, pid: int) -> None:
         """Read the maps of a process now."""
@@ -334,6 +656,8 @@ class Stacks:
             if not maps.explains(event, self._real(event.plan.path)):
                 maps = _Maps(self._by_hit(event))
             self._keep(event.pid, maps)
+        else:
+            self._maps[event.pid] = self._maps.pop(event.pid)  # used last: forgotten last
         return maps
 
     def _keep(self, pid: int, maps: _Maps) -> None:
@@ -348,8 +672,15 @@ class Stacks:
         return self._paths[path]
 
     def _forget(self, pid: int) -> None:
+        self._perf_maps.pop(pid, None)
         if self._maps.pop(pid, None) is not None:
+            self._forget_frames(pid)
+
+    def _forget_frames(self, pid: int) -> None:
+        if pid in self._named:
+            self._named.discard(pid)
             self._frames = {key: frame for key, frame in self._frames.items() if key[0] != pid}
+            self._inlined = {key: each for key, each in self._inlined.items() if key[0] != pid}
 
     def _read(self, pid: int) -> list[Mapping]:
         try:
@@ -374,7 +705,7 @@ class Stacks:
             if segment.flags & _EXECUTABLE
         ]
 
-    def _frame(self, maps: _Maps, pid: int, address: int) -> Frame:
+    def _mapping(self, maps: _Maps, pid: int, address: int) -> Mapping | None:
         mapping = maps.find(address)
         if mapping is None and maps.renewals < _RENEWALS:
             # A library that was loaded since. Not without end: what follows a broken chain of
@@ -383,11 +714,41 @@ class Stacks:
             if fresh:
                 maps.renew(fresh)
                 mapping = maps.find(address)
+        return mapping
+
+    def _frame(self, maps: _Maps, pid: int, address: int) -> Frame:
+        mapping = self._mapping(maps, pid, address)
+        if mapping is not None and _is_made(mapping):
+            compiled = self._compiled(pid, address)
+            if compiled is not None:  # not remembered: other code can take its place
+                return Frame(address, compiled[0], compiled[1], mapping.path or None)
+            return Frame(address, None, 0, mapping.path or None)
         frame = self._in_mapping(mapping, pid, address)
         if len(self._frames) >= _MOST_FRAMES:
             self._frames.clear()
         self._frames[pid, address] = frame
+        self._named.add(pid)
         return frame
+
+    def _compiled(self, pid: int, address: int) -> tuple[str, int] | None:
+        symbols = self._perf_maps.get(pid)
+        if symbols is None:
+            # In a container, the number that the process has there.
+            try:
+                with open(f"{self._proc}/{pid}/status", "rb") as file:
+                    numbers = file.read().partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+            except OSError:
+                return None
+            own = int(numbers[-1]) if numbers else pid
+            inside = f"{self._proc}/{pid}/root"
+            symbols = self._open(f"{inside}/tmp/perf-{own}.map")
+            if symbols is None:
+                return None
+            self._perf_maps[pid] = symbols
+        try:
+            return symbols.find(address)
+        except OSError:  # the map, or the process, is gone
+            return None
 
     def _in_mapping(self, mapping: Mapping | None, pid: int, address: int) -> Frame:
         if mapping is None:
@@ -418,18 +779,38 @@ class Stacks:
 class _Maps:
     """The mappings of a process, in order."""
 
-    __slots__ = ("_mappings", "_starts", "read_at", "renewals")
+    __slots__ = ("_mappings", "_starts", "read_at", "renewals", "rules")
 
     def __init__(self, mappings: list[Mapping]) -> None:
         self._mappings = mappings
         self._starts = [mapping.start for mapping in mappings]
         self.read_at = time.monotonic()
         self.renewals = 0
+        self.rules: dict[int, Rule | str] = {}
+        """Of its code by address; that of a return address by the negative one."""
 
     def renew(self, mappings: list[Mapping]) -> None:
+        self.rules = {}
         self._mappings = mappings
         self._starts = [mapping.start for mapping in mappings]
         self.renewals += 1
+
+    def insert(self, mapping: Mapping) -> None:
+        """Map something, in place of what was there."""
+        start, end = mapping.start, mapping.end
+        self.rules = {}
+        kept = [mapping]
+        for one in self._mappings:
+            if one.start < start:
+                kept.append(one.replaced(end=min(one.end, start)))
+            if one.end > end:
+                moved = max(end - one.start, 0)
+                kept.append(one.replaced(start=one.start + moved, offset=one.offset + moved))
+        self._mappings = sorted(kept, key=lambda one: one.start)
+        self._starts = [one.start for one in self._mappings]
+
+    def copy(self) -> _Maps:
+        return _Maps(self._mappings)
 
     def find(self, address: int) -> Mapping | None:
         at = bisect_right(self._starts, address) - 1
@@ -444,6 +825,10 @@ class _Maps:
             return False
         path = mapping.path.removesuffix(" (deleted)")
         return mapping.inode == 0 or os.path.basename(path) == name
+
+
+def _is_made(mapping: Mapping) -> bool:
+    return not mapping.path or mapping.path.startswith(_MADE)
 
 
 def _is(path: str, inode: int) -> bool:
@@ -481,4 +866,4 @@ def parse_maps(text: str) -> list[Mapping]:
 
 
 if TYPE_CHECKING:
-    Symbols = FileSymbols | ImageSymbols | RemoteSymbols
+    Symbols = FileSymbols | ImageSymbols | PerfMapSymbols | RemoteSymbols

@@ -40,6 +40,7 @@ def test_sessions_in_the_kernel(lab_kernel: LabKernel, monkeypatch: pytest.Monke
         for hit in hits:
             assert hit["stack"][0]["file"] == "/calls"
             assert "write" in hit["stack"][0]["function"]
+            assert "main" in [frame["function"] for frame in hit["stack"]]
             assert hit["args"]["read"] in ("generic_file_read_iter", "shmem_file_read_iter")
         sleep = ("-f", "hrtimer_nanosleep", "--summary", "--return", "$retval")
         for room, missed in ((ROOM, SLEEPERS - ROOM), (2 * SLEEPERS, 0)):

@@ -95,18 +95,19 @@ def _by_goroutine(program: Path) -> bool:
     return True
 
 
+@pytest.mark.parametrize("stack", ["--stack", "--stack=fp"])
 @pytest.mark.parametrize("options", [["--return"], ["--latency"], []])
 def test_no_caller_is_missing(
-    program: Path, options: list[str], capfd: pytest.CaptureFixture[str]
+    program: Path, options: list[str], stack: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     if "--latency" in options and not _by_goroutine(program):
         pytest.skip("no register holds the goroutine")
     shown = trace(
-        capfd, "-x", program, "-f", "main.down", "--stack", *options, "--format", "jsonl",
+        capfd, "-x", program, "-f", "main.down", stack, *options, "--format", "jsonl",
         "--", program,
     )  # fmt: skip
     stacks = [[frame["function"] for frame in one["stack"]] for one in shown.objects]
-    callers = [[name for name in stack if name.startswith("main.")] for stack in stacks]
+    callers = [[one for one in stack if one and one.startswith("main.")] for stack in stacks]
     recursive = [["main.down"] * depth + ["main.outer", "main.main"] for depth in (1, 2, 3)]
     if options:
         recursive.reverse()  # the innermost call returns first

@@ -35,7 +35,7 @@ OWN = {
     "tracer/persistent_probes.py": (2, "the state file, in a folder of the user's own"),
     "tracer/processes.py": (1, "/proc/self/comm"),
     "tracer/ring_buffer.py": (1, "tracefs"),
-    "tracer/stacks.py": (1, "/proc/PID/maps"),
+    "tracer/stacks.py": (2, "/proc/PID/maps and /proc/PID/status"),
     "tracer/trace_instance.py": (4, "tracefs; /proc/meminfo, /proc/PID/status and /proc/PID/task"),
     "tracer/tracefs.py": (5, "/proc/PID/stat; tracefs and /proc/mounts"),
 }  # fmt: skip

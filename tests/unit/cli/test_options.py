@@ -75,6 +75,17 @@ def test_the_program_behind_two_dashes_keeps_its_options() -> None:
     assert read("compile", "-x", "b", "--", "-x").operands == ["-x"]
 
 
+def test_an_option_whose_value_is_optional(capsys: pytest.CaptureFixture[str]) -> None:
+    assert read("trace", "-x", "b", "-f", "f").stack == ""
+    options = read("trace", "-x", "b", "--stack", "lines", "-f", "f")
+    assert (options.stack, options.operands) == ("names", ["lines"])
+    assert read("trace", "-x", "b", "--stack=lines").stack == "lines"
+    assert parse(("trace", "-x", "b", "--stack=all")) == 2
+    assert "--stack takes names, lines, fp, not `all`" in capsys.readouterr().err
+    assert parse(("trace", "-x", "b", "--stack=fp", "--stack=lines")) == 2
+    assert "one --stack is enough: `fp` or `lines`?" in capsys.readouterr().err
+
+
 def test_no_program_behind_two_dashes(capsys: pytest.CaptureFixture[str]) -> None:
     assert parse(("trace", "-x", "b", "--")) == 2
     assert "no program follows --" in capsys.readouterr().err

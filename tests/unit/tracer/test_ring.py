@@ -90,7 +90,7 @@ def threads(found: list[Sample]) -> list[int]:
 
 def stacks(found: list[Sample]) -> list[tuple[int, tuple[int, ...]]]:
     """The thread of each, and its stack."""
-    return [(common(sample)[1], sample[5]) for sample in found]
+    return [(common(one)[1], one[5]) for one in found if isinstance(one[5], tuple)]
 
 
 def test_records_of_two_processors_are_in_the_order_of_time(buffers: Buffers) -> None:

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fetchc.tracer.events import Event, Plan
+from fetchc.tracer.events import Event, Mapping, MappingChange, Plan
+from fetchc.tracer.perf_ring import sampled_machines
 from fetchc.tracer.stacks import Frame, Stacks, open_symbols, parse_maps
+from fetchc.tracer.unwind import StackCopy
 from tests.support.elfwriter import elf_file
 from tests.support.programs import fixture
 
@@ -202,3 +204,116 @@ def test_a_probe_of_the_kernel_has_the_stack_of_its_program(
     addresses = [code["visit"] + 4 + SHIFT, 0xFFFFFFFF81000104]
     shown = [str(frame) for frame in Stacks(str(tmp_path)).frames(hit, addresses)]
     assert shown == [f"visit+0x4 ({BINARY.name})", "tcp_wfree+0x4 (kernel)"]
+
+
+# ------------------------------------------------------------------------------
+# Copies of stacks.
+
+MACHINES = sampled_machines()
+LIBRARY = "/no/lib.so"
+
+
+def stack_copy(place: int, *words: int, time: int = 10) -> StackCopy:
+    memory = b"".join([word.to_bytes(8, "little") for word in words])
+    top = 0x7FFF_0000_0000
+    registers = dict.fromkeys(range(17), 0) | {7: top, 16: place}
+    return StackCopy(PID, time, 2, 8, registers, top, memory, len(memory))
+
+
+@pytest.mark.skipif(not MACHINES, reason="perf's registers of this machine are unknown")
+def test_a_copy_is_walked_by_the_tables_of_its_files(tmp_path: Path, code: dict[str, int]) -> None:
+    (tmp_path / str(PID)).mkdir()
+    (tmp_path / str(PID) / "maps").write_text(maps_of(str(BINARY)))
+    stacks = Stacks(str(tmp_path))
+    hit = event(code["visit"])
+    frames = stacks.unwound(hit, stack_copy(hit.address, code["main"] + 1 + SHIFT))
+    assert [str(each) for each in frames] == [
+        f"visit+0x0 ({BINARY.name})",
+        f"main+0x1 ({BINARY.name})",
+    ]
+    assert [each.not_unwound for each in frames] == [None, "stack copy ended after 8 bytes"]
+    (only,) = stacks.unwound(hit, stack_copy(hit.address))
+    assert only.not_unwound == "stack copy ended after 0 bytes"
+    # Code without tables, and no code at all.
+    (_, run_time) = stacks.unwound(hit, stack_copy(hit.address, 0x7F0000004011))
+    assert (run_time.file, run_time.not_unwound) == (None, "a frame below the stack pointer")
+    (_, vdso) = stacks.unwound(hit, stack_copy(hit.address, 0x7F0000002011))
+    assert vdso.not_unwound == "no unwind information in [vdso]"
+    (_, nowhere) = stacks.unwound(hit, stack_copy(hit.address, 0x4711))
+    assert nowhere.not_unwound == "no code is mapped there"
+    (_, trampoline) = stacks.unwound(hit, stack_copy(hit.address, 0x7F0000000000))
+    assert trampoline.function == "[return probe]"
+    assert trampoline.not_unwound == "a return probe has replaced the return address"
+
+
+@pytest.mark.skipif(not MACHINES, reason="perf's registers of this machine are unknown")
+def test_lines_and_inlined_functions_are_shown_on_demand(
+    tmp_path: Path, code: dict[str, int]
+) -> None:
+    (tmp_path / str(PID)).mkdir()
+    (tmp_path / str(PID) / "maps").write_text(maps_of(str(BINARY)))
+    stacks = Stacks(str(tmp_path))
+    hit = event(code["visit"])
+    frames = stacks.unwound(hit, stack_copy(hit.address), with_lines=True)
+    assert frames[-1].function == "visit"
+    assert frames[-1].line is not None
+    assert frames[-1].line.startswith("shapes.c:")
+
+
+def test_mappings_change_in_the_order_of_time(tmp_path: Path, code: dict[str, int]) -> None:
+    stacks = Stacks(str(tmp_path))  # where no process has maps: all have ended
+    hit = event(code["visit"])
+    inode = os.stat(BINARY).st_ino
+    text = next(one for one in parse_maps(maps_of(str(BINARY))) if one.path == str(BINARY))
+    library = Mapping(0x7F1000000000, 0x7F1000004000, 0, LIBRARY, 9)
+    other = Mapping(0x7F1000001000, 0x7F1000002000, 0, "/no/other.so", 10)
+    stacks.changes += [
+        MappingChange(1, PID),
+        MappingChange(2, PID, None, text.replaced(inode=inode)),
+        MappingChange(3, PID, None, library),
+        MappingChange(12, PID, None, other),
+        MappingChange(13, PID + 1, PID),
+        MappingChange(14, PID),
+    ]
+
+    def files(time: int, pid: int = PID) -> list[str | None]:
+        at = event(code["visit"], pid=pid)
+        return [
+            stacks.unwound(at, stack_copy(hit.address, word, time=time))[-1].file
+            for word in (0x7F1000000123, 0x7F1000001123, 0x7F1000003123)
+        ]
+
+    if not MACHINES:
+        pytest.skip("perf's registers of this machine are unknown")
+    assert files(10) == [LIBRARY] * 3
+    assert files(12) == [LIBRARY, "/no/other.so", LIBRARY]
+    assert files(13, PID + 1) == [LIBRARY, "/no/other.so", LIBRARY]
+    assert files(15) == [None] * 3  # another program by now
+
+
+@pytest.mark.skipif(not MACHINES, reason="perf's registers of this machine are unknown")
+def test_code_that_was_made_at_run_time_has_the_names_of_its_map(
+    tmp_path: Path, code: dict[str, int]
+) -> None:
+    folder = tmp_path / str(PID)
+    (folder / "root/tmp").mkdir(parents=True)
+    (folder / "maps").write_text(maps_of(str(BINARY)))
+    (folder / "status").write_text(f"Name:\tx\nNSpid:\t{PID}\t12\n")
+    stacks = Stacks(str(tmp_path))
+    hit = event(code["visit"])
+    made = 0x7F0000004010
+
+    def caller(address: int = made) -> str:
+        return str(stacks.unwound(hit, stack_copy(hit.address, address + 1))[1])
+
+    assert caller() == f"[unknown] {made + 1:#x}"
+    written = folder / "root/tmp/perf-12.map"
+    written.write_text("no map\n7f0000004000 20 LazyCompile:*f /srv/a.js:1\n7f0000004030 8 g")
+    assert caller() == "LazyCompile:*f /srv/a.js:1+0x11"
+    assert caller(0x7F0000004031) == "[unknown] 0x7f0000004032"  # its line is not whole
+    with written.open("a") as file:
+        file.write("\n7f0000004000 20 h\n")
+    assert caller(0x7F0000004031) == "g+0x2"
+    assert caller() == "h+0x11"  # other code by now
+    written.unlink()
+    assert caller() == f"[unknown] {made + 1:#x}"

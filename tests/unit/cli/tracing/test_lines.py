@@ -133,6 +133,31 @@ def test_json_has_every_key() -> None:
     assert "stack" not in plain
 
 
+def test_a_frame_says_what_is_known_of_it() -> None:
+    one = hit({"n": 5, "s": "a"})
+    stack = (
+        Frame(0x401012, "inner", 0, "/bin/x", "a.c:3", inlined=True),
+        Frame(0x401012, "main.f", 0x12, "/bin/x", "a.c:9", not_unwound="no unwind information"),
+    )
+    lines = TextLines([one.target], False).line(one, stack).split("\n")[1:]
+    assert [line.strip() for line in lines] == [
+        "inner [inlined] (x) at a.c:3",
+        "main.f+0x12 (x) at a.c:9",
+        "(no unwind information)",
+    ]
+    shown = json.loads(JsonLines([one.target], False).line(one, stack))["stack"]
+    assert shown == [
+        {
+            "function": "inner", "offset": 0, "file": "/bin/x", "address": 0x401012,
+            "line": "a.c:3", "inlined": True,
+        },
+        {
+            "function": "main.f", "offset": 0x12, "file": "/bin/x", "address": 0x401012,
+            "line": "a.c:9", "not_unwound": "no unwind information",
+        },
+    ]  # fmt: skip
+
+
 def one_value(value: Value) -> dict[str, object]:
     shown = Hit(target("hit", MADE, "v"), event(MADE, {"v": value}), None)
     parsed: dict[str, object] = json.loads(JsonLines([shown.target], False).line(shown))

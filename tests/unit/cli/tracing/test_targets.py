@@ -189,10 +189,10 @@ def test_numbers_that_may_not_be_there_are_counted(number: str) -> None:
 
 
 def test_the_caller_is_fetched_for_stacks_at_an_entry() -> None:
-    (entry,) = targets(C, "-f", "visit", "--stack").chosen
+    (entry,) = targets(C, "-f", "visit", "--stack=fp").chosen
     assert entry.caller
     assert [each.label for each in entry.plan.values] == [CALLER]
-    (leave,) = targets(C, "-f", "visit", "--stack", "--return").chosen
+    (leave,) = targets(C, "-f", "visit", "--stack=fp", "--return").chosen
     assert not leave.caller
 
 
