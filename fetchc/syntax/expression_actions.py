@@ -23,6 +23,7 @@ from fetchc.syntax.tree import (
     Dereference,
     Expression,
     FieldStep,
+    FloatNumber,
     Format,
     Index,
     IndexStep,
@@ -42,8 +43,11 @@ from fetchc.syntax.tree import (
     SizeOf,
     SliceOf,
     Special,
+    Ternary,
     TypeName,
+    Unary,
     constant,
+    grouped_otherwise,
     number,
     shown,
     too_deep,
@@ -214,19 +218,83 @@ class Builder:
 
     def add(self, children: list[Expression], span: Span) -> Binary:
         """``a + b``."""
-        return Binary("+", children[0], children[1], span)
+        return self._joined("+", children, span)
 
     def subtract(self, children: list[Expression], span: Span) -> Binary:
         """``a - b``."""
-        return Binary("-", children[0], children[1], span)
+        return self._joined("-", children, span)
 
     def multiply(self, children: list[Expression], span: Span) -> Binary:
         """``a * b``."""
-        return Binary("*", children[0], children[1], span)
+        return self._joined("*", children, span)
 
     def divide(self, children: list[Expression], span: Span) -> Binary:
         """``a / b``."""
-        return Binary("/", children[0], children[1], span)
+        return self._joined("/", children, span)
+
+    def shift_right(self, children: list[Expression], span: Span) -> Binary:
+        """``a >> b``."""
+        return self._joined(">>", children, span)
+
+    def less(self, children: list[Expression], span: Span) -> Binary:
+        """``a < b``."""
+        return self._joined("<", children, span)
+
+    def greater(self, children: list[Expression], span: Span) -> Binary:
+        """``a > b``."""
+        return self._joined(">", children, span)
+
+    def bits_and(self, children: list[Expression], span: Span) -> Binary:
+        """``a & b``."""
+        return self._joined("&", children, span)
+
+    def bits_but(self, children: list[Expression], span: Span) -> Binary:
+        """``a ^ b``."""
+        return self._joined("^", children, span)
+
+    def bits_or(self, children: list[Expression], span: Span) -> Binary:
+        """``a | b``."""
+        return self._joined("|", children, span)
+
+    def binary(self, children: list[Any], span: Span) -> Binary:
+        """``a && b``: an operator that is a token with a name."""
+        left, operator, right = children
+        return self._joined(operator.text, [left, right], span)
+
+    def _joined(self, operator: str, operands: list[Expression], span: Span) -> Binary:
+        left, right = operands
+        at = self.text.index(operator, self._after(left, span))
+        own = Span(at, at + len(operator))
+        # The span of an operand is without its parentheses.
+        bare = []
+        if left.span.start == span.start:
+            bare.append(left)
+        if right.span.end == span.end:
+            bare.append(right)
+        for one in bare:
+            if isinstance(one, Binary) and grouped_otherwise(operator, one.operator):
+                raise reject(
+                    "FC0101",
+                    f"`{operator}` beside `{one.operator}` groups differently in C and in Go",
+                    own,
+                    "in which order",
+                    help=f"write parentheses: `({shown(self.text[one.span.start : one.span.end])})`",
+                )
+        return Binary(operator, left, right, span, own)
+
+    def _after(self, operand: Expression, span: Span) -> int:
+        # Where the parentheses around the first operand of ``span`` end.
+        end = operand.span.end
+        for _ in range(self.text.count("(", span.start, operand.span.start)):
+            closing = self.text.find(")", end, span.end)
+            if closing < 0 or self.text[end:closing].strip():
+                break
+            end = closing + 1
+        return end
+
+    def conditional(self, children: list[Expression], span: Span) -> Ternary:
+        """``a ? b : c``."""
+        return Ternary(children[0], children[1], children[2], span)
 
     def dereference(self, children: list[Expression], span: Span) -> Dereference:
         """``*e``."""
@@ -239,6 +307,14 @@ class Builder:
     def negate(self, children: list[Expression], span: Span) -> Negate:
         """``-e``."""
         return Negate(children[0], span)
+
+    def not_true(self, children: list[Expression], span: Span) -> Unary:
+        """``!e``."""
+        return Unary("!", children[0], span)
+
+    def complement(self, children: list[Expression], span: Span) -> Unary:
+        """``~e``."""
+        return Unary("~", children[0], span)
 
     # --- casts ----------------------------------------------------------------------------
 
@@ -347,6 +423,13 @@ class Builder:
     def integer_value(self, children: list[Token], span: Span) -> Integer:
         """A number."""
         return Integer(number(children[0].text, span), span)
+
+    def number_value(self, children: list[Token], span: Span) -> FloatNumber:
+        """A number with a fraction or an exponent."""
+        value = float(children[0].text.rstrip("fF"))
+        if value == float("inf"):
+            raise reject("FC0101", f"`{shown(children[0].text)}` is too large", span, "too large")
+        return FloatNumber(value, span)
 
     def special(self, children: list[Token], span: Span) -> Special:
         """``$retval``."""

@@ -125,6 +125,8 @@ def _plain_tokens(tables: Tables, text: str) -> list[Token] | None:
             kind = "INTEGER" if character.isdecimal() else "NAME"
             if word in tables.SPELLED:
                 return None
+            if kind == "INTEGER" and (not word.isdecimal() or text[stop : stop + 1] == "."):
+                return None  # it may be a NUMBER
         elif text.startswith("[]", at):
             return None  # a terminal of its own
         elif character in _SIGNS:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "ANNOTATION",
     "BEGINNINGS",
-    "COMPARISON",
     "EXAMPLES",
     "Message",
     "accepted",
@@ -50,13 +49,6 @@ class Message(Record):
     help: str | None
     examples: tuple[str, ...]
 
-
-COMPARISON = Message(
-    "a fetch-arg does not compare values",
-    "a comparison",
-    "select events by it: `fetchc trace --filter '{text}'`",
-    ("a == 1", "a > b", "a.b > c", "a[0] > 1", "5 > 1", "$a > 1"),
-)
 
 # The kernel's annotations for sparse: `__user`.
 ANNOTATION = Message(
@@ -144,11 +136,10 @@ EXAMPLES = (
         None,
         ("(struct s *)", "(struct s *)+1", "(T *)", "(T *)/2", "([]byte)", "(unsigned long).a"),
     ),
-    COMPARISON,
     Message(
         "the name before `=` is one identifier",
         "not an argument's name",
-        "write it as `name=expression`; to compare, use `==` in `fetchc trace --filter`",
+        "write it as `name=expression`; to compare, write `==`",
         ("a.b = c", "a->b = c", "a[0] = c", "(a) = c", "$a = c", "%a = c", "a + b = c",
          "a = b = c", "a@12 = b"),
     ),
@@ -195,10 +186,10 @@ EXAMPLES = (
         ("a[0](b)", "$a(1)", "5(a)", "(a)[0](b)"),
     ),
     Message(
-        "`<` begins a template's arguments, which do not end with `>`",
-        "not closed",
-        "close them; to compare values: `fetchc trace --filter '{text}'`",
-        ("a<", "a<b", "a<b+1", "a<b c", "a<5 + 1", "a<b.c", "a<5"),
+        "expected a value after `{before}`",
+        "a value is missing",
+        "end a template's arguments with `>`; to compare, write a value on each side",
+        ("a<", "a >", "a >=", "a & ", "a <<", "a ||"),
     ),
     Message(
         "a C++ cast has its operand in parentheses",
@@ -247,7 +238,7 @@ _PAIRS = {")": "(", "]": "["}
 _CLOSERS = {"COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`", "MORETHAN": "`>`"}
 # Terminals that begin a value and cannot continue one.
 _VALUES = frozenset(
-    ("NAME", "PATH", "QUOTED", "INTEGER", "SPECIAL", "REGISTER", "CALL", "SIZEOF", "OFFSETOF",
+    ("NAME", "PATH", "QUOTED", "INTEGER", "NUMBER", "SPECIAL", "REGISTER", "CALL", "SIZEOF", "OFFSETOF",
      "CONTAINER_OF", "NAMED_CAST")
 )  # fmt: skip
 
@@ -287,30 +278,12 @@ def explain(text: str, start: str, problem: Unexpected) -> CompileError:
 
 
 def _of_another_tool(text: str, start: str, stop: int) -> Message | None:
-    # What the parser does not see: operators that are no tokens, and how the whole string begins.
+    # What the parser does not see: how the whole string begins.
     if start != "argument":
         return None
-    if {text[stop - 1 : stop + 1], text[stop : stop + 2]} & {"==", "!=", "<=", ">="}:
-        return COMPARISON
-    if (operator := _operator(text, stop)) is not None:
-        help = "fetch each operand as an argument of its own, and compute from the output"
-        if operator == "&" and re.fullmatch(r"[^&]+&\s*\w+\s*", text):
-            help += "; to select events by bits: `fetchc trace --filter '{text}'`"
-        what = f"a fetch-arg does no arithmetic: `{operator}` is not supported"
-        return Message(what, "an operator that computes", help, ())
     if re.search(r"\(.*\b__(user|kernel|iomem|percpu|rcu|force)\b.*\)", text):
         return ANNOTATION
     return next((one for begins, one in BEGINNINGS if re.match(begins, text)), None)
-
-
-def _operator(text: str, at: int) -> str | None:
-    # An operator of C at ``at``, after an operand or before one, that expressions do not have.
-    if text[at - 1 : at + 1] in ("<<", ">>"):
-        at -= 1
-    found = re.match(r"<<|>>|&&|\|\||[&|^%]|([~!](?!\.))", text[at:])
-    if found is None or not (found[1] or re.search(r"[\w)\]]\s*\Z", text[:at])):
-        return None
-    return found[0]
 
 
 def message_for(start: str, problem: Unexpected) -> Message | None:

@@ -32,6 +32,7 @@ __all__ = [
     "Dereference",
     "Expression",
     "FieldStep",
+    "FloatNumber",
     "Format",
     "Index",
     "IndexStep",
@@ -52,10 +53,13 @@ __all__ = [
     "SizeOf",
     "SliceOf",
     "Special",
+    "Ternary",
     "TypeName",
+    "Unary",
     "apply",
     "constant",
     "depth_exceeds",
+    "grouped_otherwise",
     "number",
     "shown",
     "too_deep",
@@ -196,6 +200,13 @@ class Integer(Record):
     span: Span
 
 
+class FloatNumber(Record):
+    """``2.0``, ``1e9``; never negative."""
+
+    value: float
+    span: Span
+
+
 class Member(Record):
     """``base.name`` or ``base->name``, which mean the same; ``arrow`` is for the text only."""
 
@@ -313,6 +324,16 @@ class Negate(Record):
     span: Span
 
 
+class Unary(Record):
+    """``!e``, and ``~e``, which Go and Rust write as ``^e`` and ``!e``: ``operator`` is ``!`` or
+    ``~``.
+    """
+
+    operator: str
+    operand: Expression
+    span: Span
+
+
 class Cast(Record):
     """``(Type)e``, C#'s ``e as Type``, or Go's ``(*dns.Msg)(e)``, which binds like a call.
 
@@ -326,11 +347,23 @@ class Cast(Record):
 
 
 class Binary(Record):
-    """``left operator right``; ``operator`` is one of ``+ - * /``."""
+    """``left operator right``; ``operator`` is one of ``+ - * / % << >> & | ^ &^``, ``== != < <=
+    > >=``, ``&& ||``. ``operator_span`` is the operator alone.
+    """
 
     operator: str
     left: Expression
     right: Expression
+    span: Span
+    operator_span: Span
+
+
+class Ternary(Record):
+    """``condition ? if_true : if_false``."""
+
+    condition: Expression
+    if_true: Expression
+    if_false: Expression
     span: Span
 
 
@@ -339,6 +372,7 @@ Expression = (
     | Special
     | Register
     | Integer
+    | FloatNumber
     | Member
     | Index
     | Range
@@ -351,8 +385,10 @@ Expression = (
     | Dereference
     | AddressOf
     | Negate
+    | Unary
     | Cast
     | Binary
+    | Ternary
 )
 
 
@@ -512,14 +548,46 @@ def constant(expression: Expression, depth: int = 0) -> int | None:
 
 
 def apply(operator: str, a: int, b: int) -> int | None:
-    """Arithmetic of two constants; None of a division by zero."""
-    if operator == "+":
-        return a + b
-    if operator == "-":
-        return a - b
-    if operator == "*":
-        return a * b
-    if b == 0:
-        return None
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
+    """Arithmetic of two constants, None for a division by zero and for operators of truth.
+
+    Constants have no width: nothing is cut. A shift is by 0 to 63 bits.
+    """
+    match operator:
+        case "+":
+            return a + b
+        case "-":
+            return a - b
+        case "*":
+            return a * b
+        case "&":
+            return a & b
+        case "|":
+            return a | b
+        case "^":
+            return a ^ b
+        case "&^":
+            return a & ~b
+        case "<<" | ">>" if 0 <= b < _WORD_BITS:
+            return a << b if operator == "<<" else a >> b
+        case "/" | "%" if b != 0:
+            quotient = abs(a) // abs(b) if (a < 0) == (b < 0) else -(abs(a) // abs(b))
+            return quotient if operator == "/" else a - quotient * b
+        case _:
+            return None
+
+
+_SHIFTS = frozenset(("<<", ">>"))
+_BITS = frozenset(("&", "|", "^", "&^")) | _SHIFTS
+_COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
+_TRUTH = frozenset(("&&", "||"))
+
+
+def grouped_otherwise(outer: str, inner: str) -> bool:
+    """Whether languages group ``outer`` and an operand with ``inner`` differently."""
+    # Operators of bits bind looser than comparisons in C, tighter in Go and Rust; each of them is
+    # at another place among the operators of arithmetic.
+    # Source: C17 6.5; Go specification, "Operator precedence"; The Rust Reference, "Expressions".
+    both = {outer, inner}
+    if outer == inner or not both & _BITS or both & _TRUTH:
+        return False
+    return (outer, inner) != ("|", "&") and not (both & _SHIFTS and both & _COMPARISONS)

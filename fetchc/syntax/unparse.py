@@ -15,6 +15,7 @@ from fetchc.syntax.tree import (
     ContainerOf,
     Dereference,
     Expression,
+    FloatNumber,
     Index,
     IndexStep,
     Integer,
@@ -34,14 +35,20 @@ from fetchc.syntax.tree import (
     SizeOf,
     SliceOf,
     Special,
+    Ternary,
     TypeName,
+    Unary,
+    grouped_otherwise,
 )
 
 __all__ = ["unparse", "unparse_point", "unparse_type"]
 
 # How tightly each form binds; an operand that binds less tightly gets parentheses.
-_SUM, _PRODUCT, _UNARY, _POSTFIX = range(4)
-_PRECEDENCE = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT}
+_CHOICE, _UNARY, _POSTFIX = 0, 12, 13
+_LEVELS = ("||", "&&", "|", "^", "& &^", "== !=", "< <= > >=", "<< >>", "+ -", "* / %")
+_PRECEDENCE = {
+    operator: level for level, each in enumerate(_LEVELS, 1) for operator in each.split()
+}
 
 # Names that grammar/expression.lark's CAST_WORD takes for types when in parentheses.
 _C_WORDS = frozenset(
@@ -142,6 +149,8 @@ def _text(node: Expression) -> tuple[str, int]:
             return f"%{name}", _POSTFIX
         case Integer(value=value):
             return str(value), _POSTFIX
+        case FloatNumber(value=real):
+            return repr(real), _POSTFIX
         case Member(base=base, name=name, arrow=arrow):
             return f"{_operand(base, _POSTFIX)}{'->' if arrow else '.'}{name}", _POSTFIX
         case Index(base=base, index=index, further=further):
@@ -173,16 +182,28 @@ def _text(node: Expression) -> tuple[str, int]:
             return f"&{_operand(operand, _UNARY)}", _UNARY
         case Negate(operand=operand):
             return f"-{_operand(operand, _UNARY)}", _UNARY
+        case Unary(operator="~", operand=operand):
+            return f"~({_text(operand)[0]})", _UNARY  # `~r0` is a name of Go
+        case Unary(operator=operator, operand=operand):
+            return f"{operator}{_operand(operand, _UNARY)}", _UNARY
         case Cast(type=type, operand=operand, reinterprets=True):
             return f"reinterpret_cast<{unparse_type(type)}>({unparse(operand)})", _POSTFIX
         case Cast(type=type, operand=operand):
             return _cast(type, operand)
         case Binary(operator=operator, left=left, right=right):
             binding = _PRECEDENCE[operator]
-            text = f"{_operand(left, binding)} {operator} {_operand(right, binding + 1)}"
-            return text, binding
+            sides = _side(operator, left, binding), _side(operator, right, binding + 1)
+            return f"{sides[0]} {operator} {sides[1]}", binding
+        case Ternary(condition=condition, if_true=if_true, if_false=if_false):
+            text = f"{_operand(condition, _CHOICE + 1)} ? {_text(if_true)[0]}"
+            return f"{text} : {_text(if_false)[0]}", _CHOICE
         case _:
             assert_never(node)
+
+
+def _side(operator: str, node: Expression, at_least: int) -> str:
+    other = isinstance(node, Binary) and grouped_otherwise(operator, node.operator)
+    return f"({_text(node)[0]})" if other else _operand(node, at_least)
 
 
 def _operand(node: Expression, at_least: int) -> str:

@@ -118,7 +118,7 @@ def test_sentences_reach_every_rule(grammar: str, start: str) -> None:
     choose = random.Random(1)
     actions: set[str] = set()
     accepted = 0
-    for _ in range(3000):
+    for _ in range(4000):
         tree = by_lark(grammar, start, sentence(grammar, start, choose))
         accepted += tree is not None
         stack = [tree]

@@ -18,6 +18,13 @@ WORDS: dict[str, list[str]] = {
     "NAME": ["a", "Name", "größe", "ns::var", "~r0", "char", "u8", "map", "struct"],
     "PATH": ["github.com/miekg/dns.Msg", "a-b/c.d", "gopkg.in/yaml%2ev3.Node"],
     "INTEGER": ["0", "12", "0x1f"],
+    "NUMBER": ["2.5", "1e3"],
+    "EQUAL": ["==", "!="],
+    "ORDER": ["<=", ">="],
+    "_OPEN": ["<"],
+    "_CLOSE": [">"],
+    "_REFERENCE": ["&"],
+    "_NULLABLE": ["?"],
     "SPECIAL": ["$retval", "$arg1"],
     "REGISTER": ["%ax"],
     "CALL": ["len(", "ns::f (", "int("],
@@ -90,7 +97,7 @@ def sentence(
         elif symbol in rules:
             steps += 1
             options = rules[symbol]
-            if steps > 25:
+            if steps > 60:
                 options = [min(options, key=lambda expansion: _length(expansion, shortest))]
             pending.extend(reversed(choose.choice(options)))
         else:
