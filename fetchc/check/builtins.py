@@ -11,7 +11,6 @@ from fetchc.program.types import (
     ArrayType,
     ChannelType,
     ComplexType,
-    FunctionType,
     IntType,
     MapType,
     Member,
@@ -20,7 +19,6 @@ from fetchc.program.types import (
     SliceType,
     StringType,
     StructType,
-    VoidType,
     Window,
 )
 from fetchc.quantities import ByteOffset, ByteSize
@@ -36,12 +34,10 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
-    "binary",
     "call",
     "capacity",
     "container_of",
     "length",
-    "negate",
     "offset_of",
     "size_of",
 ]
@@ -175,6 +171,7 @@ def _offset(node: Typed, path: tree.Path) -> int:
 # What is spelled as a call: operators of types, counts, conversions, methods of libraries.
 
 _HALVES = ("real", "imag")  # Go's; elsewhere a complex number's members have these names, too
+_EXTREMES = ("min", "max")
 _COUNTS = {"len": length, "cap": capacity}
 
 
@@ -215,6 +212,11 @@ def _type_of(checker: Checker, operand: tree.Expression | tree.TypeName) -> Type
 
 def _function(checker: Checker, node: tree.Call) -> Typed:
     name, name_span = node.function, node.function_span
+    if name.removeprefix("std::") in _EXTREMES and len(node.arguments) > 1:
+        from fetchc.check.operators import extreme
+
+        operands = [checker.check(one) for one in node.arguments]
+        return extreme(checker, name.removeprefix("std::"), operands, node)
     if len(node.arguments) != 1:
         if name in _COUNTS:
             given = f"given {len(node.arguments)}"
@@ -306,72 +308,3 @@ def _code(node: tree.MethodCall) -> CompileError:
         "a method",
         help="name the member that has the value: `fetchc types` lists them",
     )
-
-
-# ------------------------------------------------------------------------------
-# ``p + 2``, ``p - 1``, and arithmetic of constants; a fetch-arg can add nothing else.
-
-
-def negate(checker: Checker, operand: Typed, span: Span) -> Typed:
-    """``-N`` of a constant."""
-    if isinstance(operand, Constant):
-        return Constant(-operand.value, checker.word(signed=True), span)
-    raise reject(
-        "FC0308",
-        "a fetch-arg cannot negate what it loads",
-        span,
-        "only constants can be negated",
-        help="fetch the value and negate it in the output",
-    )
-
-
-def binary(checker: Checker, operator: str, left: Typed, right: Typed, span: Span) -> Typed:
-    """Two operands; one of them is a constant, or it is refused."""
-    if isinstance(left, Constant) and isinstance(right, Constant):
-        return Constant(_computed(operator, left, right), checker.word(signed=True), span)
-    if operator == "+" and isinstance(left, Constant):
-        left, right = right, left
-    left = decayed(checker, left)
-    resolved = checker.resolved(left.type)
-    if operator in "+-" and isinstance(resolved, PointerType) and isinstance(right, Constant):
-        steps = right.value if operator == "+" else -right.value
-        return Shift(left, ByteOffset(steps * _stride(checker, left, resolved)), left.type, span)
-    raise reject(
-        "FC0308",
-        f"a fetch-arg cannot compute `{operator}` of what it loads",
-        span,
-        "computed at run time",
-        notes=("the kernel adds constants to pointers and does no other arithmetic",),
-        help="fetch both values and compute from the output",
-    )
-
-
-def _stride(checker: Checker, pointer: Typed, resolved: PointerType) -> int:
-    target = checker.resolved(resolved.target)
-    if isinstance(target, VoidType | FunctionType):
-        return 1  # as GNU C counts
-    size = checker.size(resolved.target)
-    if size is None:
-        raise reject(
-            "FC0311",
-            f"`{checker.spell(resolved.target)}` has no size: a pointer to it cannot move",
-            pointer.span,
-            f"this is `{checker.spell(pointer.type)}`",
-            help="cast it to `(char *)` to count in bytes",
-        )
-    return size
-
-
-def _computed(operator: str, left: Constant, right: Constant) -> int:
-    match operator:
-        case "+":
-            return left.value + right.value
-        case "-":
-            return left.value - right.value
-        case "*":
-            return left.value * right.value
-        case _:
-            if right.value == 0:
-                raise reject("FC0308", "division by zero", right.span, "this is zero")
-            quotient = abs(left.value) // abs(right.value)
-            return quotient if (left.value < 0) == (right.value < 0) else -quotient

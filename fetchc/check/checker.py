@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Checker"]
 
+WORDS = frozenset(("true", "false", "nil", "NULL", "nullptr", "null"))
+"""Constants of the languages that no debug information names."""
+
 
 class Checker(SiteTypes):
     """The state of checking one expression at one site: warnings and assumptions so far.
@@ -163,14 +166,10 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
             return Address(inner, checker.pointer_to(inner.type), span)
         case tree.Cast():
             return _cast(checker, node)
-        case tree.Negate(operand=operand, span=span):
-            from fetchc.check.builtins import negate
+        case tree.FloatNumber() | tree.Negate() | tree.Unary() | tree.Binary() | tree.Ternary():
+            from fetchc.check.operators import operation
 
-            return negate(checker, checker.check(operand), span)
-        case tree.Binary(operator=operator, left=left, right=right, span=span):
-            from fetchc.check.builtins import binary
-
-            return binary(checker, operator, checker.check(left), checker.check(right), span)
+            return operation(checker, node)
         case tree.Call() | tree.MethodCall() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
             from fetchc.check.builtins import call
 
@@ -191,6 +190,10 @@ def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
     if variable is not None:
         return scope.variable_object(checker, variable, span)
     found = scope.find_outside(checker, text, line, span) or _property(checker, text, span)
+    if found is None and line is None and text in WORDS:
+        from fetchc.check.operators import word
+
+        return word(checker, text, span)
     if found is None:
         from fetchc.check.unknown_names import refuse_name
 

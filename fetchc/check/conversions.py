@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from fetchc.check.probe_site import steps
-from fetchc.check.typed_tree import Address, Constant, Convert, Special
-from fetchc.diag.diagnostic import Label, reject
+from fetchc.check.typed_tree import (
+    Address,
+    Computed,
+    Constant,
+    Convert,
+    FloatConstant,
+    Operation,
+    Special,
+)
+from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -59,6 +67,8 @@ def cast(
     ``reinterpret_cast`` (C++17, [expr.reinterpret.cast]).
     """
     target = checker.resolved(wanted)
+    if isinstance(base, Operation | Computed | FloatConstant):
+        return _computed(checker, wanted, base, span)
     if not (checker.site.language.arrays_are_values and isinstance(target, ArrayType)):
         base = decayed(checker, base)
     source = checker.resolved(base.type)
@@ -79,7 +89,17 @@ def cast(
     converted = None if convert is None else convert(checker, wanted, base, span)
     if converted is not None:
         return converted
-    raise _refused(checker, wanted, base, span)
+    return _computed(checker, wanted, base, span)
+
+
+def _computed(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
+    # Another number than the bytes are: a reader converts it.
+    from fetchc.check.operators import convert
+
+    found = convert(checker, wanted, base, span)
+    if found is None:
+        raise _refused(checker, wanted, base, span)
+    return found
 
 
 def _is_number(resolved: Type) -> bool:
@@ -138,17 +158,12 @@ def _to_number(
     to, size = checker.size(wanted), checker.size(base.type)
     if to is None or size is None:
         raise _refused(checker, wanted, base, span)
+    # Every number but 0 is true, also where its low byte is 0.
+    if isinstance(target, BoolType) and to < size:
+        return _computed(checker, wanted, base, span)
     # A wider type keeps the value unless a negative number would turn into a large one.
     if to > size and _signed(source) and not _signed(target):
-        raise reject(
-            "FC0306",
-            f"a negative `{checker.spell(base.type)}` would become a large "
-            f"`{checker.spell(wanted)}`",
-            span,
-            "the sign is lost",
-            secondary=(Label(base.span, f"this has {size} bytes"),),
-            help="leave the cast out, or cast to a signed type",
-        )
+        return _computed(checker, wanted, base, span)
     return Convert(base, wanted, span)
 
 

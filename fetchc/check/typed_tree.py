@@ -3,8 +3,8 @@
 Six kinds of nodes serve every language: the object of a variable, a constant, a subobject,
 the object that a pointer points to, a pointer moved by a constant, and the address of an
 object. The checker expresses slices, strings and promoted fields in them. A range of
-elements is a node for readers only. Every node has the type of its value and the span of
-the expression that it comes from.
+elements and the result of an operator are nodes for readers only. Every node has the type of its
+value and the span of the expression that it comes from.
 """
 
 from __future__ import annotations
@@ -14,6 +14,10 @@ from fetchc.program.types import BitField, Variant
 from fetchc.quantities import ByteOffset, TypeId
 from fetchc.record import Record
 from fetchc.source import Span
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.ir.arithmetic import Number
 
 __all__ = [
     "Address",
@@ -27,7 +31,9 @@ __all__ = [
     "Constant",
     "Convert",
     "Dispatched",
+    "FloatConstant",
     "Located",
+    "Operation",
     "Pointee",
     "Ranged",
     "Shift",
@@ -62,6 +68,14 @@ class Constant(Record):
     """A number that is known at compile time."""
 
     value: int
+    type: TypeId
+    span: Span
+
+
+class FloatConstant(Record):
+    """A floating-point number in the text: an operand only, since no fetch gives it."""
+
+    value: float
     type: TypeId
     span: Span
 
@@ -229,10 +243,30 @@ class Dispatched(Record):
     span: Span
 
 
+class Operation(Record):
+    """A number that a reader computes: what an operator gives for its operands.
+
+    ``operator`` is one of :func:`fetchc.ir.arithmetic.evaluate`, or one that does not evaluate all
+    operands: ``&&``, ``||`` or ``?:`` (condition, value if true, value if false). The operands are
+    taken as ``number`` first, a count of bits and a condition as they are. ``rules`` is the key of
+    the language's rules. ``assumptions``: those of each operand, which have to hold only where it
+    is evaluated.
+    """
+
+    operator: str
+    operands: tuple[Typed, ...]
+    number: Number
+    rules: str
+    type: TypeId
+    span: Span
+    assumptions: tuple[tuple[Assumption, ...], ...] = ()
+
+
 Typed = (
     Located
     | Special
     | Constant
+    | FloatConstant
     | Subobject
     | Pointee
     | Shift
@@ -242,4 +276,5 @@ Typed = (
     | Computed
     | Conditional
     | Dispatched
+    | Operation
 )

@@ -25,6 +25,7 @@ from fetchc.tracer.value_shapes import (
     DifferenceShape,
     ElementCountShape,
     Leaf,
+    OperationShape,
     SumShape,
     TypeSwitchShape,
 )
@@ -226,7 +227,7 @@ def _shape(label: str, shapes: dict[str, Shape]) -> Shape:
 def _is_number(shape: Shape) -> bool:
     shape = value_shape(shape)
     match shape:
-        case Leaf(decode=decode) | SumShape(decode=decode):
+        case Leaf(decode=decode) | SumShape(decode=decode) | OperationShape(decode=decode):
             return decode.kind in _NUMBERS and decode.count is None
         case CallerShape(cases=cases) | ChoiceShape(cases=cases) | TypeSwitchShape(cases=cases):
             return any(_is_number(one) for _, one in cases)

@@ -56,6 +56,8 @@ class Language(Record):
     where it has none beyond C's. ``arrays_are_values``: an array is not the address of its first
     element. ``goroutines``: its functions run on goroutines, with a stack and a convention of
     their own; ``system_stack``: they run on the stack that the system gives a thread.
+    ``arithmetic`` is the key of its rules for computed numbers, see :mod:`fetchc.ir.arithmetic`;
+    ``truth`` is the type of a comparison.
     ``missing_function`` is what to know where a function is not found.
     ``cautions`` gives the warnings about any probe of a function.
     ``methods_named`` are the functions that a method of a type can be, by the names of both; it
@@ -87,6 +89,8 @@ class Language(Record):
     counting: Mapping[str, str] = _NONE
     return_refusal: str = ""
     missing_function: str = ""
+    arithmetic: str = "c"
+    truth: str = "int"
     unwound: bool = False
     written: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

@@ -139,6 +139,7 @@ CPLUSPLUS = Language(
     type_first=True,
     open_arrays=True,
     type_rules="c++",
+    truth="bool",
     system_stack=True,
     unwound=True,
 )

@@ -6,7 +6,7 @@ as the length of a string, and the members of a structure, one level deep.
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Computed, Conditional, Dispatched
+from fetchc.check.typed_tree import Computed, Conditional, Dispatched, Operation
 from fetchc.ir.fetch import ELEMENTS, Array, Decode, Fetch, Scalar, Text
 from fetchc.lower.fetches import Lowered, Memory, load_word, memory_of, number, pointed, scalar
 from fetchc.lower.value_plan import NumberPlan, plan
@@ -27,6 +27,10 @@ def lower(checker: Checker, node: Typed, whole: bool) -> tuple[Lowered, ...]:
     Raises CompileError where a value cannot be fetched, or (without ``whole``) where
     one fetch-arg cannot hold it.
     """
+    if isinstance(node, Operation):
+        from fetchc.lower.operation_plan import refuse_operation
+
+        raise refuse_operation(checker, node)
     planned = plan(checker, node)
     if isinstance(planned, NumberPlan):
         return (scalar(checker, planned.node, planned.scalar),)

@@ -10,7 +10,9 @@ from fetchc.check.typed_tree import (
     Constant,
     Convert,
     Dispatched,
+    FloatConstant,
     Located,
+    Operation,
     Pointee,
     Ranged,
     Shift,
@@ -227,7 +229,7 @@ def where(site: Site, node: Typed) -> Where:
                 help="put the range at the end of the expression",
                 reason="several fetch-args",
             )
-        case Computed() | Conditional() | Dispatched():
+        case Computed() | Conditional() | Dispatched() | Operation() | FloatConstant():
             from fetchc.lower.no_fetch import part_of_computed
 
             raise part_of_computed(node)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.locations import describe_place
 from fetchc.check.probe_site import steps
-from fetchc.check.typed_tree import Computed, Convert, Shift
+from fetchc.check.typed_tree import Computed, Convert, FloatConstant, Operation, Shift
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import (
     Absent,
@@ -188,8 +188,23 @@ def _is_memory(place: Place) -> bool:
 # The refusal of a part of what a reader computes or selects.
 
 
-def part_of_computed(node: Computed | Conditional | Dispatched) -> CompileError:
+def part_of_computed(
+    node: Computed | Conditional | Dispatched | Operation | FloatConstant,
+) -> CompileError:
     """The refusal of more of it than the value."""
+    if isinstance(node, FloatConstant):
+        what = "a floating-point number alone is in no memory"
+        help = "write what to compute with it: `e * 2.0`"
+        return reject("FC0308", what, node.span, "a constant", help=help)
+    if isinstance(node, Operation):
+        return reject(
+            "FC0308",
+            "the kernel does not compute the address that this continues from",
+            node.span,
+            "computed by the reader",
+            help="write a constant, or fetch the first elements: `p[0:8]`",
+            reason="several fetch-args",
+        )
     resolved = isinstance(node, Computed)
     return reject(
         "FC0312",

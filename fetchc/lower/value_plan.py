@@ -8,7 +8,7 @@ plan the nodes in it, one level at a time, since types refer to each other.
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Computed, Conditional, Dispatched, Special
+from fetchc.check.typed_tree import Computed, Conditional, Dispatched, Operation, Special
 from fetchc.lower.fetches import bit_field_of, is_string_pointer, plain, special
 from fetchc.program.types import (
     ArrayType,
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed_tree import Typed
     from fetchc.lower.aggregate_plan import AggregatePlan, EntryCountPlan
     from fetchc.lower.fetches import Lowered, Plain
+    from fetchc.lower.operation_plan import OperationPlan
     from fetchc.lower.printed_values import PrintedPlan
     from fetchc.lower.string_plan import CountedStringPlan, StringPlan
 
@@ -55,6 +56,10 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
         return given
     if isinstance(node, Computed | Conditional | Dispatched):
         return node
+    if isinstance(node, Operation):
+        from fetchc.lower.operation_plan import operation_plan
+
+        return operation_plan(checker, node, reader)
     resolved = checker.resolved(node.type)
     if isinstance(resolved, StructType):
         if reader and resolved.is_library:
@@ -115,5 +120,5 @@ def is_array(checker: Checker, node: Typed) -> bool:
 if TYPE_CHECKING:
     Plan = (
         Computed | Conditional | Dispatched | Lowered | NumberPlan | StringPlan
-        | CountedStringPlan | EntryCountPlan | AggregatePlan | PrintedPlan
+        | CountedStringPlan | EntryCountPlan | AggregatePlan | PrintedPlan | OperationPlan
     )  # fmt: skip

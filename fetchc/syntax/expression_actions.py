@@ -273,13 +273,10 @@ class Builder:
             bare.append(right)
         for one in bare:
             if isinstance(one, Binary) and grouped_otherwise(operator, one.operator):
-                raise reject(
-                    "FC0101",
-                    f"`{operator}` beside `{one.operator}` groups differently in C and in Go",
-                    own,
-                    "in which order",
-                    help=f"write parentheses: `({shown(self.text[one.span.start : one.span.end])})`",
-                )
+                inner = shown(self.text[one.span.start : one.span.end])
+                what = f"`{operator}` beside `{one.operator}` groups differently in C and in Go"
+                help = f"write parentheses: `({inner})`"
+                raise reject("FC0101", what, own, "in which order", help=help)
         return Binary(operator, left, right, span, own)
 
     def _after(self, operand: Expression, span: Span) -> int:

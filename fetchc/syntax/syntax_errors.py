@@ -238,8 +238,8 @@ _PAIRS = {")": "(", "]": "["}
 _CLOSERS = {"COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`", "MORETHAN": "`>`"}
 # Terminals that begin a value and cannot continue one.
 _VALUES = frozenset(
-    ("NAME", "PATH", "QUOTED", "INTEGER", "NUMBER", "SPECIAL", "REGISTER", "CALL", "SIZEOF", "OFFSETOF",
-     "CONTAINER_OF", "NAMED_CAST")
+    ("NAME", "PATH", "QUOTED", "INTEGER", "NUMBER", "SPECIAL", "REGISTER", "CALL", "SIZEOF",
+     "OFFSETOF", "CONTAINER_OF", "NAMED_CAST")
 )  # fmt: skip
 
 
@@ -257,7 +257,8 @@ def explain(text: str, start: str, problem: Unexpected) -> CompileError:
     at = token.span.start
     if text[at - 1 : at + 1] == "?.":  # `(a?.b)`, where a type could have stood
         return _strange_character(text, "?", Span(at - 1, at))
-    if (not token.kind or token.text == "?") and elsewhere is None:
+    null = token.text in ("?", "!") and text[token.span.end : token.span.end + 1] == "."
+    if (not token.kind or null) and elsewhere is None:
         return _strange_character(text, token.text, token.span)
     brackets = _brackets(text, token.span.start, token.kind == END, token.text)
     if brackets is not None and elsewhere is None:

@@ -46,6 +46,7 @@ from fetchc.tracer.value_shapes import (
     MultiArrayShape,
     NotationShape,
     NumbersShape,
+    OperationShape,
     OptionalShape,
     RangeShape,
     SequenceShape,
@@ -152,6 +153,12 @@ class ShapeMakers(ElementMakers):
                 return self._number_between(shape, path, trusted)
             case ComputedShape():
                 return self._computed(shape, path, trusted)
+            case OperationShape():
+                from fetchc.tracer.computed_values import operation
+
+                return operation(
+                    shape, lambda one: self.maker(one, path, trusted), path, self.pointer
+                )
             case ConditionalShape():
                 number = self._computed(shape.number, path, trusted)
                 both = [self.maker(one, path, trusted) for one in (shape.at_none, shape.other)]

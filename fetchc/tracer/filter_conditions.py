@@ -30,6 +30,7 @@ from fetchc.tracer.value_shapes import (
     InterfaceShape,
     Leaf,
     NotationShape,
+    OperationShape,
     OptionalShape,
     RangeShape,
     SizedStringShape,
@@ -417,7 +418,7 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
         return _unfit_number(condition, Decode("bool" if shape.is_none else "integer", 64))
     if isinstance(shape, DifferenceShape):
         shape = shape.minuend
-    if isinstance(shape, SumShape):
+    if isinstance(shape, SumShape | OperationShape):
         return _unfit_number(condition, shape.decode)
     if isinstance(shape, ElementCountShape):
         return _unfit_number(condition, Decode("integer", 64))

@@ -15,8 +15,11 @@ from fetchc.check.typed_tree import (
     AssumedVariant,
     Computed,
     Conditional,
+    Constant,
     Convert,
     Dispatched,
+    FloatConstant,
+    Operation,
 )
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import (
@@ -46,12 +49,14 @@ from fetchc.lower.fetches import (
     load_word,
     memory_of,
     number,
+    plain,
     pointed,
     pointer,
     scalar,
     where,
 )
 from fetchc.lower.interface_plan import description, dynamic_type, runtime_types, wordings
+from fetchc.lower.operation_plan import OperationPlan, as_formatted
 from fetchc.lower.printed_values import ClosurePlan, FormPlan, SumPlan
 from fetchc.lower.string_plan import CountedStringPlan, StringPlan
 from fetchc.lower.value_plan import (
@@ -76,6 +81,8 @@ from fetchc.tracer.value_shapes import (
     MultiArrayShape,
     NotationShape,
     NumbersShape,
+    OperandShape,
+    OperationShape,
     OptionalShape,
     RangeShape,
     SequenceShape,
@@ -125,6 +132,8 @@ class Shaper:
         """The shape of ``node``; raises CompileError where it cannot be fetched."""
         if format is None:
             return self._planned(plan(self.checker, node, reader=True), limits)
+        if isinstance(node, Operation):
+            return self._planned(as_formatted(self.checker, node, format), limits)
         planned = format_plan(self.checker, node, format)
         if planned is not None:
             return self._planned(planned, limits)
@@ -141,6 +150,8 @@ class Shaper:
         match planned:
             case Computed():
                 return self._computed(planned)
+            case OperationPlan():
+                return self._operation(planned, limits)
             case Conditional():
                 return self._either(planned, limits)
             case Dispatched(cases=cases):
@@ -615,6 +626,38 @@ class Shaper:
             less = None if one.subtrahend is None else self.word(one.subtrahend)
             terms.append(Term(self.word(one.number), less, one.each, one.times))
         return ComputedShape(tuple(terms), node.constant, node.is_zero)
+
+    def _operation(self, planned: OperationPlan, limits: Limits) -> OperationShape:
+        operands = []
+        for one in planned.operands:
+            given = reversed(one.assumptions)
+            value = self._operand(one.node, limits)
+            shape = value if isinstance(value, int | float) else self.within(value, limits, given)
+            operands.append(OperandShape(shape, one.number))
+        number, result = planned.number, planned.result
+        return OperationShape(
+            planned.operator, tuple(operands), number, planned.rules, result, planned.decode
+        )
+
+    def _operand(self, node: Typed, limits: Limits) -> Shape | float:
+        match node:
+            case Constant(value=value) | FloatConstant(value=value):
+                return value
+            case Operation() | Computed() | Conditional() | Dispatched():
+                return self.shape(node, None, limits)
+            case _:
+                pass
+        described = plain(self.checker, node.type)
+        inner: Typed = node
+        assert described is not None
+        while isinstance(inner, Convert):
+            inner = inner.base
+        if isinstance(inner, Address):
+            return self._address(plans.AddressPlan(node, described))
+        leaf = self._leaf(
+            scalar(self.checker, node, described), plans.is_entry_count(self.checker, node)
+        )
+        return leaf if leaf.decode.kind == "float" else plain_number(leaf)
 
     def _either(self, node: Conditional, limits: Limits) -> ConditionalShape:
         if node.adjacent:

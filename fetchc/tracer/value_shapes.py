@@ -10,6 +10,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.ir.arithmetic import Number
     from fetchc.ir.fetch import Decode
     from fetchc.program.protocol import ObjectTypes, RuntimeTypes
     from fetchc.quantities import TypeId
@@ -33,6 +34,8 @@ __all__ = [
     "MultiArrayShape",
     "NotationShape",
     "NumbersShape",
+    "OperandShape",
+    "OperationShape",
     "OptionalShape",
     "RangeShape",
     "SequenceShape",
@@ -240,6 +243,29 @@ class ComputedShape(Record):
     terms: tuple[Term, ...]
     constant: int
     is_none: bool
+
+
+class OperandShape(Record):
+    """An operand: a constant, or the shape of one."""
+
+    value: Shape | int | float
+    number: Number
+
+
+class OperationShape(Record):
+    """What an operator gives for its operands, by :func:`fetchc.ir.arithmetic.evaluate`.
+
+    The operands of a lazy operator are shapes of truth values; the last two of ``?:`` are of
+    ``number``. ``rules`` is the key of the language's rules; ``decode`` says what the number
+    ``result`` means.
+    """
+
+    operator: str
+    operands: tuple[OperandShape, ...]
+    number: Number
+    rules: str
+    result: Number
+    decode: Decode
 
 
 class SumShape(Record):
@@ -471,6 +497,7 @@ Shape = (
     | CallerShape
     | GrowthCheckShape
     | SumShape
+    | OperationShape
     | EnumShape
     | MultiArrayShape
     | TypeNameShape

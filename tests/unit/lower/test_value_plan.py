@@ -16,6 +16,7 @@ from fetchc.check.typed_tree import Computed, Conditional, Dispatched, Typed
 from fetchc.ir.fetch import Fetch, Word, body
 from fetchc.lower import aggregate_plan as plans
 from fetchc.lower.fetches import Lowered, Memory, load_word, number, pointed, scalar
+from fetchc.lower.operation_plan import OperationPlan
 from fetchc.lower.printed_values import ClosurePlan, FormPlan, SumPlan
 from fetchc.lower.string_plan import CountedStringPlan, StringPlan
 from fetchc.lower.value_plan import NumberPlan, plan
@@ -71,6 +72,9 @@ class Loads:
                 return " and ".join([self.word(word) for _, word in words])
             case FormPlan(form=form, parts=parts):
                 return f"{form} {', '.join([self.word(one.node) for one in parts])}"
+            case OperationPlan(operator=operator, operands=operands):
+                sides = [self.of(one.node) for one in operands]
+                return f" {operator} ".join(sides)
             case Computed() | Conditional() | Dispatched() | ClosurePlan() | SumPlan():
                 raise AssertionError(f"not in this test: {planned!r}")
             case (
