@@ -75,7 +75,7 @@ _SIZES = (1, 2, 4, 8)
 def fold_bounds(checker: Checker, node: tree.Index | tree.Range) -> tree.Index | tree.Range:
     """``node`` with numbers for the constants between its brackets: ``a[LIMIT]``, ``a[0:LIMIT]``.
 
-    Raises CompileError FC0101 for an index that is none.
+    An index that is none stays as it is; raises CompileError FC0101 for one of several.
     """
     if isinstance(node, tree.Range):
         return fold_range(checker, node, node.room is not None)
@@ -83,6 +83,8 @@ def fold_bounds(checker: Checker, node: tree.Index | tree.Range) -> tree.Index |
     numbers = [one for one in found if isinstance(one, int)]
     if len(numbers) == len(found):
         return tree.Index(node.base, numbers[0], node.index_span, node.span, tuple(numbers[1:]))
+    if not node.further:
+        return node
     checker.check(node.base)  # what is wrong with it comes first
     for one in found:
         if isinstance(one, tree.Name | tree.Member):

@@ -295,6 +295,10 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
         from fetchc.check.array_ranges import fold_bounds
 
         node = fold_bounds(checker, node)
+        if isinstance(node, tree.Index) and not isinstance(node.index, int):
+            from fetchc.check.operators import element
+
+            return element(checker, node, node.index)
     cuts = isinstance(node, tree.Range) or isinstance(node.base, tree.Range)
     if cuts and checker.rules.slice is not None:
         cut = checker.rules.slice(checker, node)

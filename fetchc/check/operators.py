@@ -21,6 +21,7 @@ from fetchc.check.typed_tree import (
 from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.ir.arithmetic import DOUBLE, TRUTH, Number
 from fetchc.program.types import (
+    ArrayType,
     BoolType,
     ChannelType,
     CharType,
@@ -36,6 +37,7 @@ from fetchc.program.types import (
 from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.record import assert_never
 from fetchc.syntax import tree
+from fetchc.syntax.expression_actions import not_a_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["convert", "extreme", "is_computed", "number_of", "operation", "word"]
+__all__ = ["convert", "element", "extreme", "is_computed", "number_of", "operation", "word"]
 
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _SHIFTS = frozenset(("<<", ">>"))
@@ -463,6 +465,42 @@ def _shift(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Ty
     wide = number if strict else _promoted(checker, left, number)
     type = left.type if wide == number else _type(checker, wide)
     return _computed(checker, node.operator, (left, right), wide, type, node.span)
+
+
+# ------------------------------------------------------------------------------
+# An element by an index that is known when the program runs.
+
+_MOST = 64  # elements of an array that a reader fetches to select one
+
+
+def element(checker: Checker, node: tree.Index, index: tree.Expression) -> Typed:
+    """``codes[n]``: of a short array of numbers, all of which a reader fetches.
+
+    Raises CompileError FC0101 for others, FC0303 for an index that is no integer.
+    """
+    from fetchc.check.indexing import element_at, element_storage
+
+    base = checker.check(node.base)
+    number, its = _operand(checker, checker.check(index), "[]", node.index_span)
+    if its.floating or isinstance(checker.resolved(number.type), PointerType):
+        spelled = checker.spell(number.type)
+        raise reject("FC0303", f"an index is an integer, and this is a `{spelled}`",
+                     node.index_span, "not a whole number")  # fmt: skip
+    storage = element_storage(checker, base, node.span)
+    resolved = checker.resolved(storage.type)
+    first = element_at(checker, base, 0, node.span, node.index_span)
+    own = number_of(checker, first)
+    pointed = checker.resolved(first.type)
+    text = isinstance(pointed, PointerType) and isinstance(
+        checker.resolved(pointed.target), CharType
+    )
+    count = resolved.count if isinstance(resolved, ArrayType) else None
+    if own is None or text or not count or count > _MOST:
+        raise not_a_number(node.index_span)
+    each = tuple(
+        [element_at(checker, base, one, node.span, node.index_span) for one in range(count)]
+    )
+    return _computed(checker, "[]", (number, *each), own, first.type, node.span)
 
 
 # ------------------------------------------------------------------------------

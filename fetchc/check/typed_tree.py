@@ -247,10 +247,10 @@ class Operation(Record):
     """A number that a reader computes: what an operator gives for its operands.
 
     ``operator`` is one of :func:`fetchc.ir.arithmetic.evaluate`, or one that does not evaluate all
-    operands: ``&&``, ``||`` or ``?:`` (condition, value if true, value if false). The operands are
-    taken as ``number`` first, a count of bits and a condition as they are. ``rules`` is the key of
-    the language's rules. ``assumptions``: those of each operand, which have to hold only where it
-    is evaluated.
+    operands: ``&&``, ``||``, ``?:`` (condition, value if true, value if false) or ``[]`` (an index,
+    all elements of an array). The operands are taken as ``number`` first, a count of bits, a
+    condition and an index as they are. ``rules`` is the key of the language's rules.
+    ``assumptions``: those of each operand, which have to hold only where it is evaluated.
     """
 
     operator: str

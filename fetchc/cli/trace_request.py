@@ -206,7 +206,7 @@ def reading(
             raise Refused(condition.text, (problem,))
         return Condition(
             label, condition.operator, condition.constant, condition.word,
-            condition.nil, condition.text, condition.span,
+            condition.nil, condition.text, condition.span, condition.truth,
         )  # fmt: skip
 
     filter = request.filter and replaced(request.filter, labelled)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from fetchc.cli.trace_request import Refused, located, reading
+from fetchc.cli.trace_request import BUILTINS, Refused, Request, located, reading
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.emit.probe_definition import event_name
 from fetchc.program.go_symbol_names import without_type_arguments
 from fetchc.record import Record
 from fetchc.tracer.event_plan import distinct
+from fetchc.tracer.filter_conditions import (
+    as_truth,
+    comparisons,
+    mismatch,
+    replaced,
+    with_null,
+)
 from fetchc.tracer.install import PROBED, file_of
 from fetchc.tracer.kallsyms import BLACKLIST, SYMBOLS, ambiguous, untraceable
 
@@ -19,10 +26,9 @@ if TYPE_CHECKING:
     from fetchc.api.library import Program
     from fetchc.api.probe import Probe
     from fetchc.cli.option_table import Options
-    from fetchc.cli.trace_request import Request
     from fetchc.tracer.event_plan import CheckedArgument
     from fetchc.tracer.events import Plan
-    from fetchc.tracer.filter_conditions import Filter
+    from fetchc.tracer.filter_conditions import Condition, Filter
     from fetchc.tracer.tracefs import Tracefs
 
     _Answer = TypeVar("_Answer")
@@ -323,10 +329,11 @@ class _Collecting:
         try:
             asked, without = self._each(probe, texts, lambda text: _asked(probe, text))
             shown = _once(asked)
-            wanted = [*shown, *self._further(probe, shown)]
+            request = _resolved(self._request, lambda text: _asked(probe, text))
+            wanted = [*shown, *self._further(probe, shown, request)]
             caller = self._caller(probe)
             plan = self._plan(probe, [*wanted, *caller])
-            counted = reading(self._options, self._request, wanted, (plan,))
+            counted = reading(self._options, request, wanted, (plan,))
         except Refused as refused:
             parts = probe.each()
             if len(parts) > 1 and _unlike(refused):
@@ -368,7 +375,8 @@ class _Collecting:
             )
             shown = _once([one for _, one in placed])
             shown_labels = [one.label for one in shown]
-            for text in self._request.further:
+            request = _resolved(self._request, lambda text: _placed(first, second, text)[1])
+            for text in request.further:
                 if text not in shown_labels:
                     placed.append(_placed(first, second, text))
             stack_end = leave.goroutine_stack_end
@@ -381,7 +389,7 @@ class _Collecting:
                 for probe, behind in ((entry, []), (leave, caller))
             ]
             wanted = [one for _, one in placed]
-            asked = reading(self._options, self._request, wanted, tuple(plans))
+            asked = reading(self._options, request, wanted, tuple(plans))
         except Refused as refused:
             self._leave_out(entry, refused)
             return
@@ -397,9 +405,11 @@ class _Collecting:
         )  # fmt: skip
         self.chosen.append(last)
 
-    def _further(self, probe: Probe, shown: list[CheckedArgument]) -> list[CheckedArgument]:
+    def _further(
+        self, probe: Probe, shown: list[CheckedArgument], request: Request
+    ) -> list[CheckedArgument]:
         shown_labels = {one.label for one in shown}
-        return [_asked(probe, text) for text in self._request.further if text not in shown_labels]
+        return [_asked(probe, text) for text in request.further if text not in shown_labels]
 
     def _caller(self, probe: Probe) -> list[CheckedArgument]:
         if probe.in_kernel:
@@ -447,6 +457,35 @@ def _moved(body: Probe, refused: CompileError) -> Diagnostic:
         notes=(f"at the entry {refused.diagnostics[0].message}",),
         help="`--at body` chooses this point, `--at +0` the entry",
     )
+
+
+def _resolved(request: Request, ask: Callable[[str], CheckedArgument]) -> Request:
+    """The request, a comparison with the name of a variable as an expression: ``a == b``.
+
+    What is the name of an enumerator stays a constant.
+    """
+    if request.filter is None or not any(one.word for one in comparisons(request.filter)):
+        return request
+
+    def meant(condition: Condition) -> Condition:
+        if not condition.word or condition.expression in BUILTINS:
+            return condition
+        shape = ask(condition.expression).shape
+        if mismatch(with_null(condition, shape), shape) is None:
+            return condition
+        try:
+            whole = as_truth(condition)
+            ask(whole.expression)
+        except (CompileError, Refused):
+            return condition  # which is refused as a constant
+        return whole
+
+    filter = replaced(request.filter, meant)
+    before = {one.expression for one in comparisons(request.filter)}
+    after = [one.expression for one in comparisons(filter)]
+    further = [one for one in request.further if one not in before or one in after]
+    further += [one for one in after if one not in BUILTINS]
+    return Request(request.shown, tuple(dict.fromkeys(further)), filter, request.lines)
 
 
 def _asked(probe: Probe, text: str) -> CheckedArgument:

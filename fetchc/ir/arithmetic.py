@@ -52,7 +52,7 @@ class Number(Record):
 TRUTH = Number(1, False)
 DOUBLE = Number(64, True, True)
 
-LAZY = frozenset(("&&", "||", "?:"))
+LAZY = frozenset(("&&", "||", "?:", "[]"))
 """Operators that do not evaluate all operands: the engine does that. A fault of one that is not
 evaluated is none."""
 

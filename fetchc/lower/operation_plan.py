@@ -87,6 +87,10 @@ def as_formatted(checker: Checker, node: Operation, format: Format) -> Operation
 
 def refuse_operation(checker: Checker, node: Operation) -> CompileError:
     """FC0308: the kernel computes nothing, so that no fetch-arg is the value."""
+    if node.operator == "[]":
+        from fetchc.syntax.expression_actions import not_a_number
+
+        return not_a_number(node.operands[0].span)
     what, help = f"`{node.operator}`", "`fetchc trace` computes it; a fetch-arg gives each operand"
     if node.operator == "convert":
         spelled = checker.spell(node.type)

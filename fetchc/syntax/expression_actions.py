@@ -273,9 +273,8 @@ class Builder:
             bare.append(right)
         for one in bare:
             if isinstance(one, Binary) and grouped_otherwise(operator, one.operator):
-                inner = shown(self.text[one.span.start : one.span.end])
                 what = f"`{operator}` beside `{one.operator}` groups differently in C and in Go"
-                help = f"write parentheses: `({inner})`"
+                help = "write parentheses around what is computed first"
                 raise reject("FC0101", what, own, "in which order", help=help)
         return Binary(operator, left, right, span, own)
 
@@ -902,6 +901,9 @@ def not_a_number(span: Span) -> CompileError:
         "an index must be a number",
         span,
         "not a number",
-        notes=("a fetch-arg is fixed when the probe is set: its indices cannot vary",),
+        notes=(
+            "a fetch-arg is fixed when the probe is set: its indices cannot vary",
+            "`fetchc trace` selects by a variable from an array of up to 64 numbers",
+        ),
         help="write a number, or a range: `[0:4]`; `fetchc trace` shows whole lists",
     )

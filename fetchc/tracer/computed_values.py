@@ -88,6 +88,16 @@ def _lazy(operator: str, operands: Sequence[Compute]) -> Compute:
             return if_true(data, faults) if truth != 0 else if_false(data, faults)
 
         return chosen
+    if operator == "[]":
+        index, *elements = operands
+
+        def selected(data: bytes, faults: Faults) -> float | None:
+            found = index(data, faults)
+            if found is None or not 0 <= found < len(elements):
+                return None
+            return elements[int(found)](data, faults)
+
+        return selected
     first, second = operands
     decided = operator == "||"
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fetchc.program.protocol import Program
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel_versions import Kernel
+    from fetchc.tracer.value_shapes import Shape
 
 __all__ = ["CheckedArgument", "check_argument", "distinct", "plan"]
 
@@ -33,13 +34,15 @@ __all__ = ["CheckedArgument", "check_argument", "distinct", "plan"]
 class CheckedArgument(Record):
     """An argument that a reader wants the value of: ``text`` is the user's.
 
-    ``label`` is what its value is called: the name, or the expression as it was given.
+    ``label`` is what its value is called: the name, or the expression as it was given. ``shape`` is
+    that of its value at one of the addresses.
     """
 
     text: str
     label: str
     argument: Argument
     warnings: tuple[Diagnostic, ...]
+    shape: Shape
 
 
 class _Layout(Record):
@@ -59,6 +62,7 @@ def check_argument(
     label = argument.name or text[start:end]
     warnings: list[Diagnostic] = []
     before: Typed | None = None
+    shape: Shape | None = None
     for each in found.each():
         checker = Checker(each.site)
         node = checker.check(argument.expression)
@@ -67,9 +71,10 @@ def check_argument(
         before = node
         fields = Fields(each, kernel, ())
         fields.span, fields.stem = span, "value"
-        argument_shape(checker, fields, node, argument.format, FULL)
+        shape = argument_shape(checker, fields, node, argument.format, FULL)
         warnings = checker.warnings
-    return CheckedArgument(text, label, argument, tuple(warnings))
+    assert shape is not None
+    return CheckedArgument(text, label, argument, tuple(warnings), shape)
 
 
 def plan(

@@ -1,4 +1,4 @@
-"""``--filter 'EXPR op CONST'``: its parser, its test of values, and the kernel's event filter.
+"""``--filter``: its parser, its test of values, and the kernel's event filter.
 
 ``&&`` binds its comparisons together before ``||`` does, and brackets before both.
 """
@@ -12,6 +12,8 @@ from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.ir.fetch import Decode
 from fetchc.record import Record, assert_never
 from fetchc.source import Span
+from fetchc.syntax import tree
+from fetchc.syntax.expression_parser import parse_argument
 from fetchc.syntax.globs import glob_pattern
 from fetchc.syntax.tree import LENGTH
 from fetchc.tracer.display_values import Character, CutString, SymbolName
@@ -58,6 +60,7 @@ __all__ = [
     "Condition",
     "Filter",
     "accepts",
+    "as_truth",
     "comparisons",
     "in_filter",
     "kernel_filter",
@@ -76,7 +79,8 @@ class Condition(Record):
 
     A ``word`` is a constant without quotes: the name of an enumerator. Of ``nil`` and ``null`` the
     constant is 0, and None where that is compared with what has no value. ``text`` is the whole
-    filter, ``span`` the position of the comparison in it.
+    filter, ``span`` the position of the comparison in it. ``truth``: an expression alone, which
+    passes where it is not 0.
     """
 
     expression: str
@@ -86,6 +90,7 @@ class Condition(Record):
     nil: bool
     text: str
     span: Span
+    truth: bool = False
 
 
 class All(Record):
@@ -168,7 +173,7 @@ def _moved(diagnostic: Diagnostic, by: int) -> Diagnostic:
     primary = None if diagnostic.primary is None else label(diagnostic.primary)
     help = diagnostic.help
     if help is not None and "--filter" in help:  # of what is a comparison, within one
-        help = "a filter compares an expression with a constant; join comparisons with `&&` or `||`"
+        help = "join comparisons with `&&` or `||`"
     return diagnostic.replaced(
         primary=primary, secondary=tuple([label(one) for one in diagnostic.secondary]), help=help
     )
@@ -227,11 +232,11 @@ def _condition(text: str, start: int, end: int) -> Condition:
     found = _COMPARISON.fullmatch(part)
     left = len(part) - len(part.lstrip())
     span = Span(start + left, start + max(len(part.rstrip()), left + 1))
-    if found is None:
-        what = "this does not compare an expression with a constant"
-        raise _wrong(text, span, what, _slip(part))
+    if found is not None:
+        _refuse_operator(text, start, found)
+    if found is None or _is_whole_expression(found):
+        return _alone(text, span, _slip(part))
     symbol = found["order"] or found["same"] or found["equal"]
-    _refuse_operator(text, start, found)
     if unjoined := _UNJOINED.search(found["expression"]):
         at = left + start + unjoined.start(unjoined.lastindex or 0)
         word = unjoined[unjoined.lastindex or 0]
@@ -243,7 +248,7 @@ def _condition(text: str, start: int, end: int) -> Condition:
         constant = _unquoted(found["quoted"], text, span)
     elif found["word"] is not None:
         word = found["word"] not in _WORDS
-        if re.fullmatch(f"{_NUMBER}|{_QUOTED}", found["expression"]):
+        if re.fullmatch(_QUOTED, found["expression"]):
             raise _wrong(text, span, "a constant comes first", _slip(part))
         constant = _WORDS.get(found["word"], found["word"])
     elif found["number"].startswith("'"):
@@ -257,6 +262,54 @@ def _condition(text: str, start: int, end: int) -> Condition:
     return Condition(found["expression"], symbol, constant, word, nil, text, span)
 
 
+def _alone(text: str, span: Span, slip: str | None) -> Condition:
+    """A condition that is an expression: ``ok``, ``!r.ok``, ``a > b``, ``a - b == 2``."""
+    part = text[span.start : span.end]
+    try:
+        argument = parse_argument(part)
+    except CompileError as refused:
+        if slip is not None or not part.strip() or '"' in part:
+            what = "this does not compare an expression with a constant"
+            raise _wrong(text, span, what, slip) from None
+        (problem, *_) = refused.diagnostics
+        at = span if problem.primary is None else _shifted(problem.primary.span, span.start)
+        raise _wrong(text, at, problem.message, problem.help) from None
+    if argument.name is not None or argument.format is not None or argument.point is not None:
+        raise _wrong(text, span, "this is no condition", slip)
+    if tree.constant(argument.expression) is not None:
+        raise _wrong(text, span, "this is a constant")
+    return Condition(part, "!=", 0, False, False, text, span, truth=True)
+
+
+def _shifted(span: Span, by: int) -> Span:
+    return Span(span.start + by, span.end + by)
+
+
+def as_truth(condition: Condition) -> Condition:
+    """A comparison with a name as an expression: the name of a variable, and not an enumerator."""
+    span = condition.span
+    return _alone(condition.text, span, None)
+
+
+def _is_whole_expression(found: re.Match[str]) -> bool:
+    # `a == b > 3` compares `a` with what `b > 3` is: the operators of the expression bind looser
+    # than the last one, or one language has them so.
+    symbol = found["order"] or found["same"] or found["equal"]
+    if found["quoted"] is not None or symbol == "~" or (found["number"] or "").startswith("'"):
+        return False
+    try:
+        left = parse_argument(found["expression"].strip()).expression
+    except CompileError:
+        return False  # it is refused where it is compiled
+    if left.span.start > 0 and found["expression"].startswith("("):
+        return False
+    if isinstance(left, tree.Ternary | tree.Integer):
+        return True
+    return isinstance(left, tree.Binary) and (
+        left.operator not in ("+", "-", "*", "/", "%") or symbol == "&"
+    )
+
+
 def _refuse_operator(text: str, start: int, found: re.Match[str]) -> None:
     # FC0751 for operators that other languages have: `=~`, `!~`, `===`, and for bits compared.
     symbol = found["order"] or found["same"] or found["equal"]
@@ -268,7 +321,10 @@ def _refuse_operator(text: str, start: int, found: re.Match[str]) -> None:
     if bits := _BITS.search(found["expression"]):
         span = Span(start + found.start("expression") + bits.start(1), start + end)
         what = f"`&` is a comparison itself, which `{symbol}` does not compare again"
-        help = f"write `{found['expression']}`: it passes where one of these bits is set"
+        help = (
+            f"write parentheses: `({found['expression']}) {symbol} …`; or `{found['expression']}`"
+        )
+        help += ", which passes where one of these bits is set"
         raise _wrong(text, span, what, help)
 
 
@@ -282,10 +338,8 @@ def _slip(part: str) -> str | None:
         return "equality is `==`"
     if re.match(rf"\s*(?:{_NUMBER}|{_QUOTED})\s*[=!<>&]", part):
         return "put the constant after the operator"
-    if re.match(r"\s*(?:!|not\b)", part):
-        return "there is no negation: write `!=` for `==`, `<=` for `>`"
-    if order := re.search(r"(<=|>=|<|(?<!-)>|&)\s*[^\W\d]\w*\s*\Z", part):
-        return f"`{order[1]}` takes a number: write one in place of the name"
+    if re.match(r"\s*not\b", part):
+        return "write `!` in front of it"
     if re.search(r"\sin\s*[({\[]", part):
         return "write each of them: `n == 1 || n == 2`"
     return None
@@ -398,6 +452,13 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
     if condition.constant is None:
         return None
     shape = value_shape(shape)
+    if condition.truth and not _has_truth(shape):
+        return Diagnostic(
+            "FC0752",
+            f"`{condition.expression}` alone is no condition: it is no number and no truth value",
+            Label(condition.span, "neither true nor false"),
+            help='compare it: `== "abc"`, `!= nil`',
+        )
     if isinstance(shape, RangeShape):
         shape = shape.elements
     if isinstance(shape, StringShape | NotationShape | FormattedShape) or (
@@ -434,6 +495,19 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
     return _unfit_number(condition, shape.decode)
 
 
+def _has_truth(shape: Shape) -> bool:
+    match shape:
+        case Leaf(decode=decode):
+            return decode.kind not in ("text", "symbol") and decode.count is None
+        case CallerShape(cases=cases) | ChoiceShape(cases=cases) | TypeSwitchShape(cases=cases):
+            return all(_has_truth(value_shape(one)) for _, one in cases)
+        case ConditionalShape(at_none=first, other=second):
+            return _has_truth(value_shape(first)) and _has_truth(value_shape(second))
+        case _:
+            computed = SumShape | OperationShape | DifferenceShape | ElementCountShape
+            return isinstance(shape, computed | ComputedShape)
+
+
 def _for_text(condition: Condition) -> str:
     if _asks_for_nil(condition):
         return 'compare it with the empty string: `== ""`'
@@ -460,7 +534,7 @@ def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
     if text and decode.kind != "symbol":
         what = "the value is a number"
         if condition.word:
-            what += ", and a filter compares with constants only"
+            what += f", and nothing here is called `{condition.constant}`"
         return _misfit(condition, what, f"compare it with a number: `{condition.expression} == 1`")
     if decode.kind == "symbol" and not text and (constant != 0 or symbol not in ("==", "!=")):
         return _misfit(condition, "the value is a function", "compare its name, or with `nil`")

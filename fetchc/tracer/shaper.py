@@ -491,7 +491,7 @@ class Shaper:
 
     def _bound(
         self, node: Typed | int, limits: Limits
-    ) -> Leaf | ElementCountShape | DifferenceShape | ComputedShape | int:
+    ) -> Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int:
         if isinstance(node, int):
             return node
         found = self.shape(node, None, limits)
@@ -500,7 +500,9 @@ class Shaper:
             decode = Decode("integer", found.decode.bits, found.decode.signed)
             size, shift = found.size, found.shift
             return Leaf(found.field, decode, found.offset, size, shift, found.guards)
-        assert isinstance(found, ElementCountShape | DifferenceShape | ComputedShape)
+        assert isinstance(
+            found, ElementCountShape | DifferenceShape | ComputedShape | OperationShape
+        )
         return found
 
     def _first_elements(
@@ -629,6 +631,8 @@ class Shaper:
 
     def _operation(self, planned: OperationPlan, limits: Limits) -> OperationShape:
         operands = []
+        if planned.operator == "[]":
+            self._fetch_bytes(planned.operands[1].node, limits, len(planned.operands) - 1)
         for one in planned.operands:
             given = reversed(one.assumptions)
             value = self._operand(one.node, limits)

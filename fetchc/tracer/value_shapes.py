@@ -181,9 +181,9 @@ class RangeShape(Record):
 
     elements: NumbersShape | ListShape | StringShape
     start: int
-    low: Leaf | ElementCountShape | DifferenceShape | ComputedShape | int
-    high: Leaf | ElementCountShape | DifferenceShape | ComputedShape | int
-    bound: Leaf | ElementCountShape | DifferenceShape | ComputedShape | int | None
+    low: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
+    high: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
+    bound: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int | None
     to_nul: bool = False
 
 

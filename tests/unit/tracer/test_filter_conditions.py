@@ -178,8 +178,7 @@ def test_a_name_is_no_constant_of_a_number() -> None:
     diagnostic = mismatch(one("fd == n"), INTEGER)
     assert diagnostic is not None
     assert diagnostic.message == (
-        "`fd` cannot be compared with `n`: the value is a number, "
-        "and a filter compares with constants only"
+        "`fd` cannot be compared with `n`: the value is a number, and nothing here is called `n`"
     )
     assert diagnostic.help == "compare it with a number: `fd == 1`"
 

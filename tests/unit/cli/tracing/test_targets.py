@@ -290,7 +290,8 @@ def test_what_is_stored_later_is_probed_there() -> None:
     ("text", "code", "place", "help"),
     [
         ("depth > 1 && dept > 3", "FC0201", "dept", "a variable with a similar name"),
-        ("depth > 1 > 2", "FC0101", ">", "a filter compares an expression with a constant"),
+        ("depth > 1 && (dept & 1) > 2", "FC0201", "dept", "a variable with a similar name"),
+        ("r * 2 > 2", "FC0308", "*", "cast the pointer"),
         ("depth == 1 || r->nope == 2", "FC0302", "nope", None),
     ],
 )
