@@ -11,6 +11,7 @@ from fetchc.check.typed_tree import (
     FloatConstant,
     Operation,
     Special,
+    Subobject,
 )
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
@@ -162,7 +163,8 @@ def _to_number(
     if isinstance(target, BoolType) and to < size:
         return _computed(checker, wanted, base, span)
     # A wider type keeps the value unless a negative number would turn into a large one.
-    if to > size and _signed(source) and not _signed(target):
+    bits = base.bits.width if isinstance(base, Subobject) and base.bits else 8 * size
+    if 8 * to > bits and _signed(source) and not _signed(target):
         return _computed(checker, wanted, base, span)
     return Convert(base, wanted, span)
 

@@ -118,11 +118,12 @@ def _operand(operand: OperandShape, maker: Callable[[Shape], Make]) -> Compute:
         return lambda data, faults: value
     if isinstance(value, OperationShape):
         return _number(value, maker)
-    make, truth = maker(value), operand.number.bits == 1
+    make, own, rules = maker(value), operand.number, RULES["c"]
 
     def compute(data: bytes, faults: Faults) -> float | None:
         number = _plain(make(data, faults))
-        return None if number is None else bool(number) if truth else number
+        # One of 32 bits was read with the fewest digits: 0.1 is another number of 64 bits.
+        return None if number is None else converted(number, own, rules)
 
     return compute
 
