@@ -121,6 +121,9 @@ class Argument:
         return (self._bare or self.whole).warnings
 
 
+_GROUPS = {"$args": ("parameter",), "$locals": ("local", "captured")}
+
+
 class Probe:
     """A probe point of a program, and the rules of the kernel that is to run it."""
 
@@ -265,6 +268,24 @@ class Probe:
         with self._lock:
             return check_argument(argument, text, self._found, self._kernel)
 
+    def asked_all(self, text: str) -> tuple[CheckedArgument, ...]:
+        """:meth:`asked`, of each variable that ``$args`` or ``$locals`` stands for.
+
+        One that cannot be fetched here has the reason in place of a value.
+        """
+        if text not in _GROUPS:
+            return (self.asked(text),)
+        from fetchc.tracer.event_plan import unavailable
+
+        found = [one for one in self.variables() if one.kind in _GROUPS[text]]
+        listed = []
+        for name in dict.fromkeys([one.name for one in found]):
+            try:
+                listed.append(self.asked(name))
+            except CompileError as refused:
+                listed.append(unavailable(name, refused.diagnostics[0].message))
+        return tuple(listed)
+
     def plan(
         self, wanted: Sequence[str | CheckedArgument], group: str, event: str | None = None
     ) -> Plan:
@@ -274,7 +295,9 @@ class Probe:
         """
         from fetchc.tracer.event_plan import plan
 
-        listed = [self.asked(one) if isinstance(one, str) else one for one in wanted]
+        listed: list[CheckedArgument] = []
+        for one in wanted:
+            listed += self.asked_all(one) if isinstance(one, str) else [one]
         with self._lock:
             return plan(self._program, self._found, self._kernel, listed, group, event)
 

@@ -108,9 +108,11 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     if name in _LATER:
         raise reject(
             "FC0103",
-            f"`${name}`, {_LATER[name]}, is not supported",
+            f"`${name}`, {_LATER[name]}, is not one value",
             span,
-            "not supported",
+            "several values",
+            help=f"`fetchc trace '${name}'` shows them by name; "
+            "`fetchc variables FUNCTION` lists them",
         )
     task = "`$current`, " if checker.program.in_kernel else ""
     machine = checker.site.architecture

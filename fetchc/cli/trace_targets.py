@@ -327,8 +327,8 @@ class _Collecting:
 
     def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
         try:
-            asked, without = self._each(probe, texts, lambda text: _asked(probe, text))
-            shown = _once(asked)
+            asked, without = self._each(probe, texts, lambda text: _asked_all(probe, text))
+            shown = _once([one for listed in asked for one in listed])
             request = _resolved(self._request, lambda text: _asked(probe, text))
             wanted = [*shown, *self._further(probe, shown, request)]
             caller = self._caller(probe)
@@ -370,9 +370,10 @@ class _Collecting:
         # What the entry has is taken there, and at the return with --return.
         first, second = (leave, entry) if self._options.returns else (entry, leave)
         try:
-            placed, without = self._each(
-                entry, self._request.shown, lambda text: _placed(first, second, text)
+            found, without = self._each(
+                entry, self._request.shown, lambda text: _placed_all(entry, first, second, text)
             )
+            placed = [one for listed in found for one in listed]
             shown = _once([one for _, one in placed])
             shown_labels = [one.label for one in shown]
             request = _resolved(self._request, lambda text: _placed(first, second, text)[1])
@@ -488,6 +489,13 @@ def _resolved(request: Request, ask: Callable[[str], CheckedArgument]) -> Reques
     return Request(request.shown, tuple(dict.fromkeys(further)), filter, request.lines)
 
 
+def _asked_all(probe: Probe, text: str) -> tuple[CheckedArgument, ...]:
+    try:
+        return probe.asked_all(text)
+    except CompileError as refused:
+        raise Refused(text, refused.diagnostics) from None
+
+
 def _asked(probe: Probe, text: str) -> CheckedArgument:
     try:
         return probe.asked(text)
@@ -506,6 +514,15 @@ def _once(wanted: list[CheckedArgument]) -> list[CheckedArgument]:
 def _unlike(refused: Refused) -> bool:
     # One event cannot have all addresses: it is about no part of the expression.
     return refused.diagnostics[0].reason == "different locations"
+
+
+def _placed_all(
+    entry: Probe, first: Probe, second: Probe, text: str
+) -> list[tuple[Probe, CheckedArgument]]:
+    # What `$args` stands for exists at the entry.
+    if text in ("$args", "$locals"):
+        return [(entry, one) for one in _asked_all(entry, text)]
+    return [_placed(first, second, text)]
 
 
 def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, CheckedArgument]:

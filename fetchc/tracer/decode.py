@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 
 from fetchc.record import assert_never
+from fetchc.tracer.display_values import Unavailable
 from fetchc.tracer.events import COMM, PLAN_INDEX, Event, Field, Format
 from fetchc.tracer.guards import PID, THREAD
 from fetchc.tracer.install import own_names
@@ -57,6 +58,7 @@ from fetchc.tracer.value_shapes import (
     TypeAssertionShape,
     TypeNameShape,
     TypeSwitchShape,
+    UnavailableShape,
     VariantCheckShape,
 )
 
@@ -212,6 +214,8 @@ class ShapeMakers(ElementMakers):
                 return type_switch(makers[0], makers[1], name, of_types)
             case CastShape():
                 return self._of_type(shape, path, trusted)
+            case UnavailableShape(reason=reason):
+                return lambda data, faults: Unavailable(reason)
             case OptionalShape():
                 return self._referred(shape, path, trusted)
             case InterfaceShape():

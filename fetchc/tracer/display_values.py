@@ -134,6 +134,13 @@ class CutStructure(dict[str, "Value"]):
         self.left = left
 
 
+class Unavailable(dict[str, "Value"]):
+    """A variable that cannot be fetched at the probe: the reason, under ``unavailable``."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(unavailable=reason)
+
+
 class CutList(list["Value"]):
     """The first elements of a list; ``length`` is the number of all.
 
@@ -495,6 +502,8 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
             ((name, payload),) = value.items()
             inside = printed(payload, faults, f"{path}.{name}")
             return escaped(name) + (f"({inside})" if value.single or payload is None else inside)
+        case Unavailable():
+            return f"(not available: {value['unavailable']})"
         case dict():
             members = [
                 f"{escaped(name)}={printed(one, faults, f'{path}.{name}')}"

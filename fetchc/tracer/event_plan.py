@@ -11,10 +11,13 @@ from fetchc.emit.probe_definition import argument_name, event_name
 from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text
 from fetchc.lower.extents import FULL, Limits
 from fetchc.record import Record
+from fetchc.source import Span
+from fetchc.syntax import tree
 from fetchc.syntax.expression_parser import written
 from fetchc.tracer.caller_values import argument_shape
 from fetchc.tracer.event_fields import Fields
 from fetchc.tracer.events import COMM, PLAN_INDEX, EventValue, FaultProbe, Plan
+from fetchc.tracer.value_shapes import UnavailableShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.value_shapes import Shape
 
-__all__ = ["CheckedArgument", "check_argument", "distinct", "plan"]
+__all__ = ["CheckedArgument", "check_argument", "distinct", "plan", "unavailable"]
 
 
 class CheckedArgument(Record):
@@ -75,6 +78,13 @@ def check_argument(
         warnings = checker.warnings
     assert shape is not None
     return CheckedArgument(text, label, argument, tuple(warnings), shape)
+
+
+def unavailable(name: str, reason: str) -> CheckedArgument:
+    """The argument ``name``, of which there is a reason and no value."""
+    span = Span(0, len(name))
+    argument = tree.Argument(None, tree.Name(name, None, span), None, None, span)
+    return CheckedArgument(name, name, argument, (), UnavailableShape(reason))
 
 
 def plan(
@@ -201,11 +211,13 @@ def _layouts(
 ) -> list[_Layout]:
     # Of each address; those of a function's returns are mostly one.
     layouts: list[_Layout] = []
-    before: list[Typed] = []
+    before: list[Typed | None] = []
     for each in found.each():
         checkers = [Checker(each.site) for _ in named]
         nodes = [
-            checker.check(one.argument.expression)
+            None
+            if isinstance(one.shape, UnavailableShape)
+            else checker.check(one.argument.expression)
             for checker, (one, _) in zip(checkers, named, strict=True)
         ]
         if nodes == before and layouts and all(map(_is_laid_out_alike, checkers)):
@@ -227,7 +239,7 @@ def _layout(
     kernel: Kernel,
     named: list[tuple[CheckedArgument, str]],
     checkers: list[Checker],
-    nodes: list[Typed],
+    nodes: list[Typed | None],
     limits: Limits,
     probing_faults: bool,
 ) -> _Layout:
@@ -236,7 +248,9 @@ def _layout(
     values = []
     for (one, name), checker, node in zip(named, checkers, nodes, strict=True):
         fields.span, fields.stem = one.argument.expression.span, name
-        shape = argument_shape(checker, fields, node, one.argument.format, limits)
+        shape = one.shape
+        if node is not None:
+            shape = argument_shape(checker, fields, node, one.argument.format, limits)
         values.append(EventValue(one.label, shape))
     # Of an event `$comm` would be a field of that name.
     of_event = found.site.probe_kind == "eprobe"

@@ -50,6 +50,7 @@ __all__ = [
     "TypeIdentity",
     "TypeNameShape",
     "TypeSwitchShape",
+    "UnavailableShape",
     "VariantCase",
     "VariantCheckShape",
 ]
@@ -466,6 +467,12 @@ class SizedStringShape(Record):
     length: Shape
 
 
+class UnavailableShape(Record):
+    """A variable that cannot be fetched here, and why: its value is that text."""
+
+    reason: str
+
+
 class NumbersShape(Record):
     """A list: an array of ``count`` numbers of ``size`` bytes, each as ``decode`` says."""
 
@@ -508,4 +515,5 @@ Shape = (
     | BoundsCheckShape
     | OptionalShape
     | InterfaceShape
+    | UnavailableShape
 )

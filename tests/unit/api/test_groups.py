@@ -1,0 +1,42 @@
+"""``$args`` and ``$locals``: every variable by its name, or why it has no value."""
+
+from __future__ import annotations
+
+import pytest
+
+import fetchc
+from fetchc.tracer.value_shapes import UnavailableShape
+from tests.support.programs import fixture
+
+GO = str(fixture("go/dnsforward/go1.27"))
+C = str(fixture("c/layouts/gcc-O0-dwarf4"))
+
+
+def labels(path: str, function: str, text: str) -> dict[str, str]:
+    probe = fetchc.open(path).probe(function, kernel="6.1")
+    found = {}
+    for one in probe.asked_all(text):
+        shape = one.shape
+        found[one.label] = shape.reason if isinstance(shape, UnavailableShape) else ""
+    return found
+
+
+def test_every_parameter_has_its_name() -> None:
+    assert labels(GO, "main.(*server).handleRequest", "$args") == {"s": "", "w": "", "r": ""}
+
+
+def test_what_cannot_be_read_has_its_reason() -> None:
+    found = labels(C, "visit", "$locals")
+    assert list(found) == ["sum"]
+    assert "no statement has run at the entry" in found["sum"]
+    probe = fetchc.open(C).probe("visit", kernel="6.1")
+    plan = probe.plan(["$args", "$locals"], "fetchc_t")
+    assert [one.label for one in plan.values] == ["r", "depth", "sum"]
+
+
+def test_they_are_no_one_value() -> None:
+    probe = fetchc.open(C).probe("visit", kernel="6.1")
+    for text in ("$args", "$args + 1", "$locals:u8"):
+        with pytest.raises(fetchc.CompileError) as refused:
+            probe.compile(text)
+        assert refused.value.diagnostics[0].code == "FC0103"
