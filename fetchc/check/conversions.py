@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
+    from fetchc.ir.arithmetic import Number
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
     from fetchc.source import Span
@@ -45,6 +46,7 @@ __all__ = [
     "decayed",
     "encoding",
     "encoding_by_name",
+    "number_of",
     "type_named",
     "wide_encoding",
     "wrapped",
@@ -94,13 +96,36 @@ def cast(
 
 
 def _computed(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed:
-    # Another number than the bytes are: a reader converts it.
-    from fetchc.check.operators import convert
-
-    found = convert(checker, wanted, base, span)
-    if found is None:
+    # Another number than the bytes are: a reader converts it, as the language does.
+    target = _number(checker, wanted)
+    if target is None or number_of(checker, base) is None:
         raise _refused(checker, wanted, base, span)
-    return found
+    rules = checker.site.language.arithmetic
+    return Operation("convert", (base,), target, rules, wanted, span)
+
+
+def number_of(checker: Checker, node: Typed) -> Number | None:
+    """The machine number that the value is; None where it is none."""
+    return _number(checker, node.type)
+
+
+def _number(checker: Checker, type_id: TypeId) -> Number | None:
+    from fetchc.ir.arithmetic import TRUTH, Number
+
+    resolved = checker.resolved(type_id)
+    match resolved:
+        case BoolType():
+            return TRUTH
+        case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
+            return Number(8 * size, signed) if size in (1, 2, 4, 8) else None
+        case EnumType(size=size, signed=signed):
+            return Number(8 * size, signed) if size in (1, 2, 4, 8) else None
+        case FloatType(size=4 | 8 as size):
+            return Number(8 * size, True, True)
+        case PointerType() | MapType() | ChannelType() | FunctionType():
+            return Number(8 * checker.program.word_bytes, False)
+        case _:
+            return None
 
 
 def _is_number(resolved: Type) -> bool:

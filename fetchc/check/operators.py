@@ -7,7 +7,7 @@ operand types and the result type of the language.
 
 from __future__ import annotations
 
-from fetchc.check.conversions import decayed
+from fetchc.check.conversions import decayed, number_of
 from fetchc.check.typed_tree import (
     Computed,
     Conditional,
@@ -25,7 +25,6 @@ from fetchc.program.types import (
     BoolType,
     ChannelType,
     CharType,
-    EnumType,
     FloatType,
     FunctionType,
     IntType,
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["convert", "element", "extreme", "is_computed", "number_of", "operation", "word"]
+__all__ = ["element", "extreme", "operation", "word"]
 
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _SHIFTS = frozenset(("<<", ">>"))
@@ -87,27 +86,9 @@ def word(checker: Checker, text: str, span: Span) -> Constant:
     return Constant(0, checker.pointer_to(checker.program.intern(VoidType())), span)
 
 
-def is_computed(node: Typed) -> bool:
-    """Whether a reader computes the value: no fetch goes on from it."""
+def _is_computed(node: Typed) -> bool:
+    # A reader computes the value: no fetch goes on from it.
     return isinstance(node, Operation | Computed | FloatConstant)
-
-
-def number_of(checker: Checker, node: Typed) -> Number | None:
-    """The machine number that the value is; None where it is none."""
-    resolved = checker.resolved(node.type)
-    match resolved:
-        case BoolType():
-            return TRUTH
-        case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
-            return Number(8 * size, signed) if size in (1, 2, 4, 8) else None
-        case EnumType(size=size, signed=signed):
-            return Number(8 * size, signed) if size in (1, 2, 4, 8) else None
-        case FloatType(size=4 | 8 as size):
-            return Number(8 * size, True, True)
-        case PointerType() | MapType() | ChannelType() | FunctionType():
-            return Number(8 * checker.program.word_bytes, False)
-        case _:
-            return None
 
 
 def _type(checker: Checker, number: Number) -> TypeId:
@@ -292,15 +273,6 @@ def _computed(
 ) -> Operation:  # fmt: skip
     rules = checker.site.language.arithmetic
     return Operation(operator, operands, number, rules, type, span, assumptions)
-
-
-def convert(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Operation | None:
-    """``(T)e`` of numbers, as the language converts them; None where one of both is none."""
-    target = number_of(checker, Constant(0, wanted, span))
-    source = number_of(checker, base)
-    if target is None or source is None:
-        return None
-    return _computed(checker, "convert", (base,), target, wanted, span)
 
 
 def _negated(checker: Checker, operand: Typed, span: Span) -> Typed:
@@ -530,7 +502,7 @@ def _moved(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Ty
         each = Constant(size, checker.word(signed=True), node.span)
         return _computed(checker, "/", (bytes, each), signed, word, node.span)
     stride = _stride(checker, left, resolved)
-    if isinstance(right, Constant) and not is_computed(left):
+    if isinstance(right, Constant) and not _is_computed(left):
         steps = right.value if operator == "+" else -right.value
         return Shift(left, ByteOffset(steps * stride), left.type, node.span)
     right, number = _operand(checker, right, operator, node.operator_span)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.operators import number_of
+from fetchc.check.conversions import number_of
 from fetchc.check.typed_tree import Operation
 from fetchc.diag.diagnostic import reject
 from fetchc.ir.arithmetic import Number
