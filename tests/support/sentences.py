@@ -84,7 +84,7 @@ def productions(grammar: str, start: str) -> dict[str, list[list[tuple[str, str 
 def sentence(
     grammar: str, start: str, choose: random.Random, words: Mapping[str, Sequence[str]] = WORDS
 ) -> str:
-    """A sentence of the grammar. Deep down only the shortest productions are taken."""
+    """A sentence of the grammar. The shortest productions are taken often, deep down always."""
     rules = productions(grammar, start)
     shortest = _shortest(grammar, start)
     pieces: list[str] = []
@@ -97,7 +97,7 @@ def sentence(
         elif symbol in rules:
             steps += 1
             options = rules[symbol]
-            if steps > 60:
+            if steps > 60 or choose.random() < 0.35:
                 options = [min(options, key=lambda expansion: _length(expansion, shortest))]
             pending.extend(reversed(choose.choice(options)))
         else:
