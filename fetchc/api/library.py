@@ -137,6 +137,16 @@ class Program:
             self._listing = Listing(self._program, self._environment)
         return self._listing
 
+    def meant(self, name: str) -> list[str]:
+        """Names of the functions that :meth:`probe` takes ``name`` for, a part of their names."""
+        given(name, "a name")
+        from fetchc.check.locations import without_parts
+        from fetchc.driver.function_lookup import meant
+
+        with self._lock:
+            named = [each.symbol for each in self._program.functions_named(name)]
+            return sorted(without_parts(list(dict.fromkeys(named))) or meant(self._program, name))
+
     def types(self, glob: str = "*") -> Iterator[str]:
         """Names of the types that match ``glob``, sorted."""
         given(glob, "a glob")

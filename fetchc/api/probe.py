@@ -9,6 +9,7 @@ from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
 from fetchc.driver.probe_points import PointRequest, find_site
 from fetchc.syntax.expression_parser import parse_argument
+from fetchc.target.kernel_versions import beyond_tables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,8 +229,8 @@ class Probe:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Warnings about the point itself."""
-        return self._found.warnings
+        """Warnings about the point itself, and the kernel that is to run it."""
+        return (*self._found.warnings, *beyond_tables(self._kernel))
 
     def each(
         self, arguments: Sequence[Argument] = ()

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fetchc.source import Span
 
 __all__ = [
+    "cloned_from",
     "confirmed_pieces",
     "credible_entry_place",
     "describe_place",
@@ -50,6 +51,7 @@ __all__ = [
     "optimized_by_gcc",
     "refuse_contradiction",
     "unoptimized_by_gcc",
+    "without_parts",
 ]
 
 # ------------------------------------------------------------------------------
@@ -57,12 +59,26 @@ __all__ = [
 
 # Suffixes of functions whose signature GCC or LLVM may have changed.
 # Source: GCC, gcc/ipa-*.cc (clone_function_name); LLVM ArgumentPromotion keeps the name.
-_CLONES = (".isra.", ".constprop.", ".part.", ".cold", ".llvm.")
+_COLD = ".cold"
+_CLONES = (".isra.", ".constprop.", ".part.", _COLD, ".llvm.")
 
 
 def is_clone(function: Function) -> bool:
     """Whether the symbol says that the compiler changed a copy of the function."""
     return any(mark in function.symbol for mark in _CLONES)
+
+
+def cloned_from(symbol: str) -> str:
+    """The symbol of the function that a clone or a part is of; that of any other is its own."""
+    marks = [at for mark in _CLONES if (at := symbol.find(mark)) > 0]
+    return symbol[: min(marks)] if marks else symbol
+
+
+def without_parts(symbols: list[str]) -> list[str]:
+    """The symbols without those of unlikely parts (`f.cold`) whose function is among them."""
+    known = set(symbols)
+    parts = {one for one in symbols if _COLD in one and one[: one.find(_COLD)] in known}
+    return [one for one in symbols if one not in parts] if parts else symbols
 
 
 def is_coroutine_resume(function: Function) -> bool:
@@ -75,7 +91,7 @@ def is_coroutine_resume(function: Function) -> bool:
 
 def is_fragment(function: Function) -> bool:
     """Whether it is only the unlikely part of a function, which is jumped to and never called."""
-    return ".cold" in function.symbol
+    return _COLD in function.symbol
 
 
 def described_entry_place(site: Site, function: Function, variable: Variable) -> Place | None:

@@ -129,6 +129,7 @@ def _answered(options: Options, output: Output) -> int:
     from fetchc.diag.diagnostic import CompileError, DebugInfoError, TracerError
 
     try:
+        _complete(options, output)
         run = __import__(
             f"fetchc.cli.{COMMANDS[options.command].module}_command", fromlist=["run"]
         ).run
@@ -152,6 +153,19 @@ def _answered(options: Options, output: Output) -> int:
         return 3
     finally:
         unwatch()
+
+
+def _complete(options: Options, output: Output) -> None:
+    # Cheap: nearly every command names its file by a path.
+    binary = options.binary
+    if not (options.processes or (options.program and not binary)) and (
+        "/" in binary or not (binary.startswith("lib") or ".so" in binary)
+    ):
+        return
+    from fetchc.cli.short_names import complete
+
+    for note in complete(options):
+        output.say(f"note: {note}")
 
 
 def _apart(run: Callable[[Options, Output], int], options: Options, output: Output) -> int:

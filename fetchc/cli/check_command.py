@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.cli.output import given_lines
 from fetchc.driver.check_definitions import check_definition
-from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.target.kernel_versions import beyond_tables, kernel, running_version
 from fetchc.target.machines import architecture_key
 
 TYPE_CHECKING = False
@@ -26,6 +26,7 @@ def run(options: Options, output: Output) -> int:
         return 2
     rules = kernel(running_version() if options.kernel == "running" else options.kernel)
     machine = "x86_64" if options.arch is None else architecture_key(options.arch)
+    output.diagnostics(beyond_tables(rules), "")
     checked = [check_definition(text, rules, machine) for text in _definitions(texts)]
     if options.format == "json":
         import json

@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 __all__ = ["run"]
 
 _STEP = 32  # functions between two reports of progress
+_SHOWN = 12  # names that a suggestion lists
 
 
 def run(options: Options, output: Output) -> int:
     """List function names; ``--long`` adds address, signature, line, and what has no code."""
     program = options.opened()
     glob = options.operands[0] if options.operands else "*"
-    names = list(program.functions(glob))
+    names = list(program.functions(glob)) or program.meant(glob)
     found = bool(names)
     if options.long:
         progress = None if options.environment is None else options.environment.progress
@@ -44,12 +45,14 @@ def run(options: Options, output: Output) -> int:
 
 
 def _suggest(program: Program, glob: str, output: Output) -> None:
-    from fetchc.cli.trace_targets import wider
+    from fetchc.cli.trace_targets import whole_names, wider
     from fetchc.diag.diagnostic import CompileError
 
-    help = wider(program, glob)
-    if help is not None:
-        output.say(help)
+    found = wider(program, glob)
+    if found is not None:
+        names = program.spelled(found[1])
+        more = [f"  and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
+        output.say(whole_names(found), *[f"  {name}" for name in names[:_SHOWN]], *more)
         return
     try:
         program.probe(glob)

@@ -16,7 +16,7 @@ __all__ = ["explained"]
 
 # What other tools call commands and options, and what they are called here.
 _COMMANDS = {
-    "help": "--help", "version": "--version", "probe": "add", "record": "trace", "script": "trace",
+    "probe": "add", "record": "trace", "script": "trace",
     "stat": "trace --summary", "watch": "trace", "print": "trace", "del": "remove", "rm": "remove",
     "delete": "remove", "ls": "list", "funcs": "functions", "vars": "variables", "ptype": "types",
     "pahole": "types", "struct": "types", "layout": "types",
@@ -25,8 +25,8 @@ _OPTIONS = {
     "--duration": "--timeout", "--time": "--timeout", "--seconds": "--timeout", "-t": "--timeout",
     "--limit": "--count", "--max": "--count", "-n": "--count", "-c": "-- COMMAND ARG...",
     "--output": "> FILE", "-o": "> FILE", "--exec": "--binary", "--exe": "--binary",
-    "--file": "--binary", "-e": "--expr", "--where": "--filter", "--json": "--format json",
-    "--jsonl": "--format jsonl", "--stacks": "--stack", "--hist": "--histogram",
+    "--file": "--binary", "-e": "--expr", "--where": "--filter", "--jsonl": "--format jsonl",
+    "--stacks": "--stack", "--hist": "--histogram",
     "--ret": "--return", "-r": "--return", "--retval": "--return", "--func": "--function",
     "-g": "--stack",
 }  # fmt: skip
@@ -63,7 +63,8 @@ def _usage(name: str, details: bool = False) -> str:
         lines += ["", command.help, ""]
         for option in [OPTIONS[key] for key in command.options]:
             flags = ", ".join(option.flags) + (f" {option.metavar}" if option.metavar else "")
-            lines.append(f"  {flags:<26} {option.help}")
+            json = [f"; --json: {one}" for one in option.choices if "json" in one]
+            lines.append(f"  {flags:<26} {option.help}{''.join(json)}")
     return "\n".join(lines)
 
 
@@ -73,8 +74,6 @@ def _command_meant(words: Sequence[str]) -> str | None:
     name = words[0] if words else "-"
     if name.startswith("-"):
         return None
-    if name == "help" and words[1:2] and words[1] in COMMANDS:
-        return f"fetchc {words[1]} --help"
     close = nearest(name, COMMANDS)
     found = _COMMANDS.get(name, close[0] if close else None)
     return None if found is None else f"fetchc {found}"
@@ -97,13 +96,16 @@ def _hints(name: str, words: Sequence[str], wrong: str) -> list[str]:
     if wrong.startswith("--binary"):
         files = [word for word in own[1:] if os.path.isfile(word)]
         return [f"name the file to probe with `-x`: `-x {files[0]}`"] if files else []
-    if wrong.startswith("--pid"):
-        return ["the number of a process by its name: `-p $(pgrep -nx NAME)`"]
     return []
 
 
 def _no_command(words: Sequence[str], output: Output) -> int:
-    if "--version" in words:
+    if words[:1] == ["help"]:
+        asked = [word for word in words[1:] if word not in ("-h", "--help")]
+        if len(asked) == 1:
+            return explained([asked[0], "--help"], "")
+        words = asked or ["--help"]
+    if words[:1] == ["version"] or not {"--version", "-V"}.isdisjoint(words):
         from fetchc import __version__
 
         output.line(f"fetchc {__version__}")

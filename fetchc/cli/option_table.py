@@ -39,9 +39,10 @@ class Option(Record):
     choices: tuple[str, ...] = ()
     required: bool = False
     many: bool = False
-    unless: str = ""  # an option in whose place it is not required
+    unless: tuple[str, ...] = ()  # options in whose place it is not required
     number: type[int] | type[float] | None = None
     bare: str = ""
+    duration: bool = False  # a number of seconds, or one with its unit: 500ms, 2s, 1.5h
 
 
 class Command(Record):
@@ -61,27 +62,28 @@ class Command(Record):
 
 
 _BINARY = ("binary", "reference", "debug_file", "debug_dir", "arch")
+_RUNNING = ("binary", "process", *_BINARY[1:])
 _RETURN = ("return", "unsafe_return")
 
 COMMANDS = {
     "compile": Command(
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
         (
-            *_BINARY, "function", "at", *_RETURN, "active", "kernel", "compiled", "btf",
+            *_RUNNING, "function", "at", *_RETURN, "active", "kernel", "compiled", "btf",
             "expr", "batch", "uncached", "verbose", "color",
         ),
     ),
     "functions": Command(
         "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
-        (*_BINARY, "long", "listed", "uncached", "verbose", "color"),
+        (*_RUNNING, "long", "listed", "uncached", "verbose", "color"),
     ),
     "variables": Command(
         "variables", "list every name visible at a probe point", ("operands", "FUNCTION"), 1, 1,
-        (*_BINARY, "at", *_RETURN, "kernel", "listed", "uncached", "verbose", "color"),
+        (*_RUNNING, "at", *_RETURN, "kernel", "listed", "uncached", "verbose", "color"),
     ),
     "types": Command(
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
-        (*_BINARY, "listed", "uncached", "verbose", "color"),
+        (*_RUNNING, "listed", "uncached", "verbose", "color"),
     ),
     "offsets": Command(
         "offsets", "compare where members are, over many binaries",
@@ -152,7 +154,8 @@ COMMANDS = {
 
 OPTIONS = {
     "binary": Option(
-        "binary", ("-x", "--binary"), "BINARY", "the file to probe", (), True, unless="batch"
+        "binary", ("-x", "--binary"), "BINARY", "the file to probe: a path, or `libc`", (), True,
+        unless=("batch", "processes", "program"),
     ),
     "binaries": Option(
         "binaries", ("-x", "--binary"), "BINARY", "a file with the types; may be repeated", (),
@@ -216,15 +219,22 @@ OPTIONS = {
     ),
     "written": Option("output", ("-o", "--output"), "FILE", "the file to write", required=True),
     "pid": Option(
-        "pids", ("-p", "--pid"), "PID", "only this process with its threads and children",
-        many=True, number=int,
+        "processes", ("-p", "--pid"), "PID|NAME",
+        "only this process with its threads and children; its program, without -x", many=True,
+    ),
+    "process": Option(
+        "processes", ("-p", "--pid"), "PID|NAME", "without -x: the program of this process",
+        many=True,
     ),
     "filter": Option(
         "filters", ("--filter",), "F", "only events with `EXPR op CONST`: 'n > 3 && s ~ \"a*\"'",
         many=True,
     ),
     "count": Option("count", ("--count",), "N", "end after N events", number=int),
-    "timeout": Option("timeout", ("--timeout",), "S", "end after S seconds", number=float),
+    "timeout": Option(
+        "timeout", ("--timeout",), "S", "end after S seconds; 500ms, 2m, 1h",
+        duration=True,
+    ),
     "latency": Option("latency", ("--latency",), None, "the time from entry to return"),
     "since": Option(
         "since", ("--since",), "FUNCTION", "the time since the same process was in FUNCTION"
@@ -321,7 +331,8 @@ class Options:
         self.stale = False
         # Of `trace` alone.
         self.functions: list[str] = []
-        self.pids: list[int] = []
+        self.processes: list[str] = []  # as typed
+        self.pids: list[int] = []  # of them, by fetchc.cli.short_names
         self.count: int | None = None
         self.timeout: float | None = None
         self.latency = False
@@ -382,6 +393,8 @@ def _read(name: str, words: Sequence[str]) -> Options:
     given: set[str] = set()
     rest = iter(words)
     for word in rest:
+        if word == "--json" and "--format" in by_flag:
+            word = "--format=" + next(one for one in by_flag["--format"].choices if "json" in one)
         if word == "--" and command.starts:
             options.program += rest
             if not options.program:
@@ -408,9 +421,12 @@ def _read(name: str, words: Sequence[str]) -> Options:
             _set(options, option, value)
             if again and getattr(options, option.attribute) != before:
                 raise _Usage(f"one {option.flags[-1]} is enough: `{before}` or `{value}`?")
+    if options.program:
+        given.add("program")
     for key in command.options:
-        if OPTIONS[key].required and not given & {OPTIONS[key].attribute, OPTIONS[key].unless}:
-            raise _Usage(f"{OPTIONS[key].flags[-1]} {OPTIONS[key].metavar} is missing")
+        one = OPTIONS[key]
+        if one.required and given.isdisjoint((one.attribute, *one.unless)):
+            raise _Usage(f"{one.flags[-1]} {one.metavar} is missing")
     _count(command, options.operands)
     return options
 
@@ -432,7 +448,11 @@ def _set(options: Options, option: Option, value: str | None) -> None:
         raise _Usage(f"{flag} needs a value: {flag} {option.metavar}")
     if option.choices and value not in option.choices:
         raise _Usage(f"{flag} takes {', '.join(option.choices)}, not `{value}`")
-    read = value if option.number is None else _number(option, value)
+    read: str | int | float = value
+    if option.number is not None:
+        read = _number(option, value)
+    elif option.duration:
+        read = _seconds(option, value)
     if option.many:
         getattr(options, option.attribute).append(read)
     else:
@@ -450,6 +470,24 @@ def _number(option: Option, value: str) -> int | float:
     if not 0 < number < 1 << 31:
         raise _Usage(f"{flag} takes {what} above 0, not `{value}`")
     return number
+
+
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+
+
+def _seconds(option: Option, value: str) -> float:
+    digits = value.rstrip("abcdefghijklmnopqrstuvwxyz")
+    unit = value[len(digits) :]
+    try:
+        seconds = float(digits) * (_UNITS[unit] if unit else 1.0)
+    except (ValueError, KeyError):
+        seconds = 0.0
+    if not 0 < seconds < 1 << 31:
+        raise _Usage(
+            f"{option.flags[-1]} takes a time above 0, not `{value}`: seconds, or a number with "
+            f"{', '.join(_UNITS)}"
+        )
+    return seconds
 
 
 def _count(command: Command, operands: list[str]) -> None:

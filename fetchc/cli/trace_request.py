@@ -151,7 +151,7 @@ def _parsed(text: str) -> Filter:
 def _together(options: Options) -> None:
     if not (options.functions or options.at or options.operands or options.expr):
         raise Usage("-f FUNCTION is missing")
-    if options.program and options.pids:
+    if options.program and options.processes:
         raise Usage("--pid and a program to start exclude each other")
     if options.latency and options.since:
         raise Usage("--latency and --since exclude each other")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.check.locations import without_parts
 from fetchc.cli.trace_request import BUILTINS, Refused, Request, located, reading
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.emit.probe_definition import event_name
@@ -45,6 +46,7 @@ __all__ = [
     "collect",
     "named",
     "traceable",
+    "whole_names",
     "wider",
 ]
 
@@ -84,13 +86,15 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
             matching = [pattern]
             found.setdefault(pattern, False)
         if not matching:
+            found_wider = wider(program, pattern)
             raise reject(
                 "FC0755",
                 f"no function with code matches `{pattern}` in `{program.path}`",
-                help=wider(program, pattern)
-                or f"list them: `fetchc functions '*part*' -x {program.path}`",
+                help=f"list them: `fetchc functions '*part*' -x {program.path}`"
+                if found_wider is None
+                else whole_names(found_wider),
             )
-        for name in matching:
+        for name in without_parts(matching):
             found.setdefault(name, True)
     if len(found) > MOST:
         raise reject(
@@ -101,15 +105,20 @@ def named(program: Program, patterns: Iterable[str]) -> list[Name]:
     return [Name(text, by_glob) for text, by_glob in found.items()]
 
 
-def wider(program: Program, pattern: str) -> str | None:
-    """What a glob of a part of names would have to be; None where that matches nothing either."""
+def wider(program: Program, pattern: str) -> tuple[str, list[str]] | None:
+    """A glob of a part of names in place of ``pattern``, and what it matches; None for nothing."""
     # A glob is of whole names, with their package's path or their namespaces.
     tried = [f"*{pattern}", f"*{pattern}*"]
-    found = [(sum(1 for _ in program.functions(whole)), whole) for whole in tried]
     if "*" in pattern or "?" in pattern:
-        del found[1:]
-    number, whole = max(found, key=lambda one: one[0])
-    return f"`{whole}` matches {number}: a glob is of whole names" if number else None
+        del tried[1:]
+    found = [(whole, list(program.functions(whole))) for whole in tried]
+    whole, names = max(found, key=lambda one: len(one[1]))
+    return (whole, names) if names else None
+
+
+def whole_names(found: tuple[str, list[str]]) -> str:
+    """The advice to use what :func:`wider` found."""
+    return f"`{found[0]}` matches {len(found[1])}: a glob is of whole names"
 
 
 def _is_go_name(pattern: str) -> bool:
@@ -136,6 +145,7 @@ def _method(pattern: str, names: set[str]) -> bool:
     )
 
 
+_NO_FUNCTION = "FC0202"
 FRAME = "%sp"
 """The argument that distinguishes one call of a function from others, by where its frame is."""
 GOROUTINE = "$goid"
@@ -193,7 +203,7 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
     """Compile what is asked for at every function that is named.
 
     A function that cannot be probed, or where no expression compiles, is left out; with --strict
-    also one where some do not.
+    also one where some do not. Raises CompileError for a name, no glob, that means no function.
     Raises CompileError for globs (FC0755) and for the function of ``--since``.
     """
     collecting = _Collecting(program, options, request, group)
@@ -254,6 +264,8 @@ class _Collecting:
                     self._at_address(name.text, f"{address:#x}")
                 if addresses:
                     return
+            if not name.by_glob and refused.diagnostics[0].code == _NO_FUNCTION:
+                raise
             at = self._options.at or ""
             self.left_out.append(LeftOut(name.text, at, refused.diagnostics))
 

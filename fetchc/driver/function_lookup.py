@@ -36,9 +36,9 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     """
     from fetchc.check.locations import is_clone, is_coroutine_resume, is_fragment
 
-    found = program.functions_named(name)
+    found = _whole(program.functions_named(name))
     exact = [f for f in found if f.symbol == name]
-    plain = exact if len(exact) == 1 else [f for f in found if not is_clone(f)]
+    plain = exact if len(exact) == 1 else _originals(found)
     if len(plain) > 1:
         plain = [f for f in plain if not is_coroutine_resume(f)] or plain
     if len(plain) == 1 or (not plain and len(found) == 1):
@@ -50,6 +50,7 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
         # What is split off as cold is a part of a function that calls do not enter.
         others = [f for f in found if f is not chosen and is_clone(f)]
         clones = [f for f in others if not is_fragment(f)]
+        chosen = _as_typed(chosen, name)
         return chosen, (
             *_other_instances(program, name, chosen),
             *_cautions(program, chosen, clones),
@@ -68,6 +69,34 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     raise unknown(program, name)
 
 
+def _whole(found: tuple[Function, ...]) -> list[Function]:
+    # What is split off as cold is a part of a function, and no rival of it.
+    if len(found) < 2:
+        return list(found)
+    from fetchc.check.locations import without_parts
+
+    symbols = set(without_parts([f.symbol for f in found]))
+    return [f for f in found if f.symbol in symbols]
+
+
+def _originals(found: list[Function]) -> list[Function]:
+    # A clone counts where the function that it is of has another name: `label` may mean both.
+    from fetchc.check.locations import cloned_from, is_clone
+
+    plain = [f for f in found if not is_clone(f)]
+    symbols = {f.symbol.partition("@")[0] for f in plain}
+    return [f for f in found if not is_clone(f) or (plain and cloned_from(f.symbol) not in symbols)]
+
+
+def _as_typed(function: Function, name: str) -> Function:
+    # A library calls `open` by names of its own, such as `__libc_open64`: one address, one code.
+    if function.name == name or function.symbol.partition("@")[0] != name:
+        return function
+    if language(function.language).name != "C":
+        return function  # the symbol is not what the source says
+    return function.replaced(name=name)
+
+
 def is_only_inlined(program: Program, name: str) -> bool:
     """Whether no function has the name, and copies of one are in others."""
     return not program.functions_named(name) and program.evidence.is_only_inlined(name)
@@ -75,6 +104,7 @@ def is_only_inlined(program: Program, name: str) -> bool:
 
 def meant(program: Program, name: str) -> list[str]:
     """Names of the functions that a glob, or a part of a name, matches."""
+    from fetchc.check.locations import without_parts
     from fetchc.driver.listings import matching
     from fetchc.program.go_symbol_names import without_type_arguments
 
@@ -85,7 +115,9 @@ def meant(program: Program, name: str) -> list[str]:
     glob = _is_glob(without_type_arguments(name)) and "(" not in start and "<" not in start
     names = [] if glob or by_part is None else by_part(name, program)
     if not names and _is_glob(name):
-        return matching(program.function_names(), name)
+        names = matching(program.function_names(), name)
+        return without_parts(names)
+    names = without_parts(names)
     # One function may have several symbols: aliases, both kinds of a constructor.
     places = {f.address for one in names for f in program.functions_named(one) if f.symbol == one}
     return names[:1] if len(places) == 1 else names

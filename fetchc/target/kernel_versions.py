@@ -17,9 +17,21 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from fetchc.diag.diagnostic import Diagnostic
+
     Version = tuple[int, int]
 
-__all__ = ["Costs", "Kernel", "Rule", "dotted", "kernel", "previous", "running_version", "turns"]
+__all__ = [
+    "Costs",
+    "Kernel",
+    "Rule",
+    "beyond_tables",
+    "dotted",
+    "kernel",
+    "previous",
+    "running_version",
+    "turns",
+]
 
 BPF = "bpf"
 _NARROW = ("i3", "i4", "i5", "i6", "armv5", "armv6", "armv7")  # uname -m of 32-bit kernels
@@ -194,6 +206,19 @@ def kernel(version: str) -> Kernel:
         confusing_names=tuple(facts["names"]["confusing"]),
         **limits,
     )
+
+
+def beyond_tables(kernel: Kernel) -> tuple[Diagnostic, ...]:
+    """FC0635 of a version that is newer than all that the tables know; else nothing."""
+    newest = table("kernel/linux")["newest"]
+    if kernel.version <= _parse(newest):
+        return ()
+    from fetchc.diag.diagnostic import Diagnostic
+
+    what = f"fetchc knows nothing of kernels newer than {newest}"
+    note = f"the rules of Linux {newest} are used for {kernel.name}"
+    help = f"check the number, or install a newer fetchc; `--kernel {newest}` is the newest here"
+    return (Diagnostic("FC0635", what, notes=(note,), help=help),)
 
 
 def turns() -> tuple[Version, ...]:

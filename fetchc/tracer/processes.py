@@ -18,7 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["WAITING", "Command", "WatchedFiles", "mapped", "unloaded"]
+__all__ = ["WAITING", "Command", "WatchedFiles", "find_program", "mapped", "unloaded"]
 
 # What the process is called until it is the program (comm, up to 15 bytes): its hits before
 # that are those of the tracer's own code in a shared library.
@@ -40,7 +40,7 @@ class Command:
         self._status: int | None = None
         self._gate = -1
         self._failure = -1
-        self._program = _found(self.words[0])
+        self._program = find_program(self.words[0])
 
     def prepare(self) -> int:
         """Make the process, which waits; returns its number."""
@@ -121,7 +121,8 @@ class Command:
         return True
 
 
-def _found(name: str) -> str:
+def find_program(name: str) -> str:
+    """The path of a program as a shell finds it; raises TracerError FC0753."""
     program = shutil.which(name)
     if program is not None:
         return program

@@ -30,6 +30,7 @@ ELSEWHERE = {
     "FC0753": "tests/unit/tracer/test_command.py::test_programs_that_cannot_be_run",
     "FC0755": "tests/unit/cli/tracing/test_targets.py::test_more_functions_than_fit",
     "FC0756": "tests/unit/cli/tracing/test_targets.py::test_what_cannot_be_compared_or_counted",
+    "FC0757": "tests/unit/cli/test_short_names.py::test_what_is_not_clear_is_refused",
     "FC0621": "tests/unit/debuginfo/dotnet/test_dotnet_program.py::test_a_return_at_ones_own_risk",
     "FC0633": "tests/unit/cli/tracing/test_targets.py::test_what_is_stored_later_is_probed_there",
     "FC0634": "tests/live/test_lines.py::test_what_optimized_code_may_have_assigned_is_said",

@@ -17,7 +17,7 @@ def read(*words: str) -> Options:
 def test_what_repeats_is_gathered() -> None:
     options = read("trace", "-x", "b", "-f", "a", "-fb*", "--function=c", "-p", "1", "-p2", "e")
     assert options.functions == ["a", "b*", "c"]
-    assert options.pids == [1, 2]
+    assert options.processes == ["1", "2"]
     assert options.operands == ["e"]
     assert read("check", "--expr", "-1", "--expr=-2").expr == ["-1", "-2"]
 
@@ -53,14 +53,18 @@ def test_the_same_value_twice() -> None:
 def test_numbers() -> None:
     options = read("trace", "-x", "b", "--count", "3", "--timeout", "0.5")
     assert (options.count, options.timeout) == (3, 0.5)
+    for text, seconds in (("2s", 2), ("500ms", 0.5), ("1.5h", 5400), ("2m", 120), ("10us", 1e-5)):
+        assert read("trace", "-x", "b", "--timeout", text).timeout == pytest.approx(seconds)
+    assert read("trace", "-x", "b", "--json").format == "jsonl"
+    assert read("types", "-x", "b", "--json").format == "json"
 
 
 @pytest.mark.parametrize(
     ("option", "value"),
     [
         ("--count", "0"), ("--count", "-1"), ("--count", "x"), ("--count", "1.5"),
-        ("--timeout", "0"), ("--timeout", "nan"), ("--timeout", "inf"), ("-p", "me"),
-        ("-p", "4294967296"),
+        ("--timeout", "0"), ("--timeout", "nan"), ("--timeout", "inf"), ("--timeout", "2 days"),
+        ("--timeout", "1e400h"),
     ],
 )  # fmt: skip
 def test_what_is_no_number(option: str, value: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from fetchc import __version__
 from fetchc.cli import main
 from tests.support.programs import fixture
 
@@ -14,15 +15,16 @@ CPP = str(fixture("cpp/addressbook/g++-O2"))
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["help"], "did you mean `fetchc --help`?"),
-        (["help", "trace"], "did you mean `fetchc trace --help`?"),
+        (["help", "comp"], "did you mean `fetchc compile`?"),
         (["comp"], "did you mean `fetchc compile`?"),
         (["probe", "-x", C], "did you mean `fetchc add`?"),
         (["functions", C], f"name the file to probe with `-x`: `-x {C}`"),
         (["trace", "--duration", "1", "-x", C], "did you mean `--timeout`?"),
         (["trace", "--fitler", "a == 1", "-x", C], "did you mean `--filter`?"),
         (["trace", "-o", "file", "-x", C], "did you mean `> FILE`?"),
-        (["trace", "-p", "server", "-x", C], "`-p $(pgrep -nx NAME)`"),
+        (["trace", "--timeout", "2x", "-x", C], "a time above 0, not `2x`"),
+        (["trace", "--timeout", "ms", "-x", C], "a time above 0, not `ms`"),
+        (["trace", "--timeout", "nan", "-x", C], "a time above 0, not `nan`"),
     ],
 )
 def test_what_to_write_instead(
@@ -43,6 +45,7 @@ def test_an_option_of_another_command_is_not_advised(capsys: pytest.CaptureFixtu
     ("glob", "binary", "message"),
     [
         ("AddressBook", CPP, "a glob is of whole names"),
+        ("AddressBook", CPP, "  AddressBook::AddContact(std::string const&, int)\n"),
         ("visti", C, "did you mean `visit`?"),
     ],
 )
@@ -56,3 +59,25 @@ def test_functions_that_there_are_not(
 def test_names_of_files_without_a_folder(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["functions", "-x", "sh"]) == 3
     assert "give its path: `/" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["-V"], ["version"], ["--version"]])
+def test_the_version(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(words) == 0
+    assert capsys.readouterr().out == f"fetchc {__version__}\n"
+
+
+def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", "trace"]) == 0
+    first = capsys.readouterr().out
+    assert main(["trace", "--help"]) == 0
+    assert capsys.readouterr().out == first
+    assert main(["help"]) == 0
+    assert "commands:" in capsys.readouterr().out
+
+
+def test_functions_finds_what_a_probe_is_set_on(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["functions", "AddContact", "-x", CPP]) == 0
+    found = capsys.readouterr().out.splitlines()
+    assert "AddressBook::AddContact(std::string const&, int)" in found
+    assert not [name for name in found if ".cold" in name]

@@ -69,9 +69,14 @@ def test_more_functions_than_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_functions_without_the_name_are_left_out() -> None:
-    found = targets(C, "depth", "-f", "visit", "-f", "chain", "-f", "nosuch")
+    found = targets(C, "depth", "-f", "visit", "-f", "chain")
     assert [(each.role, each.plan.function) for each in found.chosen] == [("hit", "visit")]
-    assert codes(found) == [("chain", "depth", "FC0201"), ("nosuch", "", "FC0202")]
+    assert codes(found) == [("chain", "depth", "FC0201")]
+
+
+def test_a_plain_name_that_no_function_has_is_refused() -> None:
+    with pytest.raises(CompileError, match=r"FC0202: no function `nosuch`"):
+        targets(C, "depth", "-f", "visit", "-f", "nosuch")
 
 
 def test_events_of_a_session_have_names_of_their_own() -> None:
