@@ -108,9 +108,8 @@ COMMANDS = {
         (
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
-            "latency", "since", "histogram", "sum", "by", "summary", "stack",
-            "stack_bytes", "strict",
-            "traced",
+            "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
+            "summary", "stack", "stack_bytes", "strict", "traced",
             "uncached", "verbose", "color",
         ), True,
     ),
@@ -240,12 +239,24 @@ OPTIONS = {
         "since", ("--since",), "FUNCTION", "the time since the same process was in FUNCTION"
     ),
     "histogram": Option(
-        "histogram", ("--histogram",), "EXPR", "a histogram at the end; also of $latency"
+        "histograms", ("--histogram",), "EXPR", "a table with a histogram; also of $latency",
+        many=True,
+    ),
+    "linear": Option(
+        "linear", ("--linear",), "STEP,EXPR", "a histogram with buckets of one width", many=True
     ),
     "sum": Option(
-        "sums", ("--sum",), "EXPR", "count, sum and mean at the end; may be repeated", many=True
+        "sums", ("--sum",), "EXPR", "a table with sum, mean, ends, percentiles", many=True
     ),
-    "by": Option("by", ("--by",), "EXPR", "each of them by the value of EXPR, such as $comm"),
+    "by": Option("by", ("--by",), "EXPR[,EXPR]", "a row for each value of EXPR, such as $comm"),
+    "count_by": Option(
+        "count_by", ("--count-by",), "EXPR[,EXPR]", "count hits: a row for each value of EXPR"
+    ),
+    "top": Option("top", ("--top",), "N", "only the N heaviest rows", number=int),
+    "interval": Option(
+        "interval", ("--interval",), "S", "show the table every S seconds, as JSON in a pipe",
+        duration=True,
+    ),
     "summary": Option("summary", ("--summary",), None, "the hits of each function at the end"),
     "stack": Option(
         "stack", ("--stack",), None, "callers; =lines: of the source; =fp: by frame pointers",
@@ -337,7 +348,11 @@ class Options:
         self.timeout: float | None = None
         self.latency = False
         self.since: str | None = None
-        self.histogram: str | None = None
+        self.histograms: list[str] = []
+        self.linear: list[str] = []
+        self.count_by: str | None = None
+        self.top: int | None = None
+        self.interval: float | None = None
         self.sums: list[str] = []
         self.by: str | None = None
         self.summary = False

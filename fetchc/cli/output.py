@@ -59,17 +59,19 @@ def discard(stream: TextIO | None) -> None:
 class Output:
     """Where a command's words go. ``color`` is ``auto``, ``always`` or ``never``.
 
-    ``terminal`` says whether somebody looks at standard error.
+    ``terminal`` says whether somebody looks at standard error, ``shown`` whether at the results,
+    ``colored`` whether these have colours.
     """
 
-    __slots__ = ("_color", "_shown", "terminal")
+    __slots__ = ("_color", "colored", "shown", "terminal")
 
     def __init__(self, color: str) -> None:
         self.terminal = sys.stderr is not None and sys.stderr.isatty()
-        self._shown = sys.stdout is not None and sys.stdout.isatty()
+        self.shown = sys.stdout is not None and sys.stdout.isatty()
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         painted = self.terminal and not plain
         self._color = color == "always" or (color == "auto" and painted)
+        self.colored = color == "always" or (color == "auto" and self.shown and not plain)
 
     def line(self, text: str) -> None:
         """One record of a result, on one line whatever is in it; raises as :meth:`document` does.
@@ -88,7 +90,7 @@ class Output:
             text = "\n".join([_harmless(each) for each in records])
         self.document(text)
 
-    def document(self, text: str) -> None:
+    def document(self, text: str, end: str = "\n") -> None:
         """Lines of fetchc's own making, as they are: JSON, a help, records that are printable.
 
         Raises Unwritable, or BrokenPipeError where nobody reads on.
@@ -96,7 +98,7 @@ class Output:
         if sys.stdout is None:
             raise Unwritable("it is closed")
         try:
-            self._write(text)
+            self._write(text + end)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -119,17 +121,17 @@ class Output:
                         f"a path or name holds {character!r}, which the text form cannot show",
                         help="make a link with a plain name and give that, or take --format json",
                     )
-            if self._shown:
+            if self.shown:
                 text = "\n".join(map(_harmless, text.split("\n")))
         self.document(text)
 
     def _write(self, text: str) -> None:
         try:
-            sys.stdout.write(text + "\n")
+            sys.stdout.write(text)
         except UnicodeEncodeError:
             # Bytes of a path that are no text here: as the file system has them.
             sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape") + b"\n")
+            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
 
     def flush(self) -> None:
         """Hand over all results; raises as :meth:`line` does."""

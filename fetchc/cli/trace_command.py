@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
     from fetchc.cli.parsing_child import SameProcess
+    from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_targets import LeftOut, Targets
 
 __all__ = ["run"]
@@ -57,7 +58,7 @@ def run(options: Options, output: Output) -> int:
         "lines": files.lines,
     }
     with reader(options, output, questions) as asked:
-        return _run(options, output, asked, session, command, wanted.lines)
+        return _run(options, output, asked, session, command, wanted)
 
 
 def _run(
@@ -66,7 +67,7 @@ def _run(
     asked: Reader | SameProcess,
     session: Session,
     command: Command | None,
-    by_event: bool,
+    wanted: Request,
 ) -> int:
     try:
         targets: Targets = asked.ask("targets")
@@ -91,12 +92,15 @@ def _run(
         stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
         stacks.changes = session.changes
         waiting = WAITING if command else None
-        show = Show(session, targets.chosen, options, by_event, output, waiting, stacks)
+        show = Show(session, targets.chosen, options, wanted, output, waiting, stacks)
         session.symbol = show.symbol
-        if command is None:
-            status = _traced(session, targets, options, show, output)
-        else:
-            status = _started(session, command, options, show, output)
+        try:
+            if command is None:
+                status = _traced(session, targets, options, show, output)
+            else:
+                status = _started(session, command, options, show, output)
+        finally:
+            show.close()
         lost = session.lost
         entries, returns = session.missed
         output.diagnostics(session.warnings(), "")

@@ -25,12 +25,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Sequence
     from types import FrameType
 
+    from fetchc.cli.live_view import Intervals
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
+    from fetchc.cli.stack_tree import StackTree
     from fetchc.cli.trace_json import JsonLines
+    from fetchc.cli.trace_request import Request
+    from fetchc.cli.trace_tables import Summary, Tally
     from fetchc.cli.trace_targets import Target
     from fetchc.cli.trace_text import TextLines
-    from fetchc.cli.trace_totals import HistogramTally, StackTree, Summary, Sums
     from fetchc.tracer.decode import Decoder
     from fetchc.tracer.events import Event, Sample, Value
     from fetchc.tracer.filter_conditions import Filter
@@ -166,7 +169,7 @@ def _is_there(event: Event, label: str) -> bool:
 
 
 class Show:
-    """Takes records in the order of time. ``lines``: whether each hit is printed.
+    """Takes records in the order of time, to print each hit or to count it.
 
     ``waiting`` is the name of processes whose hits are not the traced program's yet.
     """
@@ -176,7 +179,7 @@ class Show:
         session: Session,
         targets: Sequence[Target],
         options: Options,
-        lines: bool,
+        request: Request,
         output: Output,
         waiting: str | None,
         stacks: Stacks,
@@ -191,29 +194,33 @@ class Show:
         self._json = options.format == "jsonl"
         timed = options.latency or options.since is not None
         self._source_lines = options.stack == "lines"
-        self._lines = _lines(targets, timed, self._json) if lines else None
+        self._lines = _lines(targets, timed, self._json) if request.lines else None
         self._stacks = stacks
         self._with_stack = bool(options.stack)
         self._pointers = {
             each.plan.event: [one.label for one in each.plan.values if has_function(one.shape)]
             for each in targets
         }
-        self._tallies: list[HistogramTally | StackTree | Summary | Sums] = []
+        self._tallies: list[StackTree | Summary | Tally] = []
+        self._intervals: Intervals | None = None
         if options.stack and (options.summary or options.format == "folded"):
-            from fetchc.cli.trace_totals import StackTree
+            from fetchc.cli.stack_tree import StackTree
 
             self._tallies.append(StackTree(self._frames, timed, options.format == "folded"))
-        if options.summary or options.histogram is not None:
-            from fetchc.cli.trace_totals import HistogramTally, Summary
+        if request.measures or request.keys:
+            from fetchc.cli.trace_tables import Tally
 
-            if options.histogram is not None:
-                self._tallies.append(HistogramTally(options.histogram, options.by))
-            if options.summary and not options.stack:
-                self._tallies.append(Summary())
-        if options.sums:
-            from fetchc.cli.trace_totals import Sums
+            tally = Tally(request.measures, request.keys, options.top, options.interval is not None)
+            self._tallies.append(tally)
+            if options.interval is not None:
+                from fetchc.cli.live_view import Intervals
 
-            self._tallies.append(Sums(options.sums, options.by))
+                self._intervals = Intervals(tally, options.interval, output)
+                self._json = self._json or self._intervals.view is None
+        if options.summary and not options.stack:
+            from fetchc.cli.trace_tables import Summary
+
+            self._tallies.append(Summary())
         # Hits of which all that is wanted is a line: from the record to the line at once.
         plainly = self._lines is not None and not (timed or self._with_stack or self._tallies)
         self._plain = {
@@ -231,6 +238,8 @@ class Show:
 
         The parts are in the order of time, the records of one part overlap.
         """
+        if self._intervals is not None:
+            self._intervals.look()
         lines: list[str] = []
         last: int | None = None
         try:
@@ -393,11 +402,20 @@ class Show:
             addresses = (addresses[0], caller, *addresses[1:])
         return self._stacks.frames(event, addresses)
 
+    def close(self) -> None:
+        """Leave the terminal as it was; nothing else is shown on it after this."""
+        if self._intervals is not None:
+            self._intervals.close()
+
     def end(self) -> None:
         """Print what was counted, and say what was left out of it."""
-        for tally in self._tallies:
-            for line in tally.json() if self._json else tally.text():
-                self._output.line(line)
+        self.close()
+        if self._intervals is not None and self._intervals.view is None:
+            self._intervals.end()
+        else:
+            for tally in self._tallies:
+                for line in tally.json() if self._json else tally.text():
+                    self._output.line(line)
         self._output.flush()
         for tally in self._tallies:
             for remark in tally.remarks():

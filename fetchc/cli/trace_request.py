@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BUILTINS",
     "BuiltIn",
+    "Measure",
     "Refused",
     "Request",
     "Usage",
@@ -99,15 +100,25 @@ def value_of(label: str) -> Callable[[Hit], Value]:
     return lambda hit: source(hit.event, hit.latency)
 
 
+class Measure(Record):
+    """Numbers to count. ``kind`` is ``sum`` or ``histogram``; ``step`` that of linear ones."""
+
+    text: str
+    kind: str
+    step: int | float = 0
+
+
 class Request(Record):
-    """``shown`` are the expressions to print; ``further`` those that only filters and
-    histograms need. ``lines``: whether single events are printed.
+    """``shown`` are the expressions to print; ``further`` those that only filters and tables
+    need. ``lines``: whether single events are printed. ``measures`` and ``keys`` are the table's.
     """
 
     shown: tuple[str, ...]
     further: tuple[str, ...]
     filter: Filter | None
     lines: bool
+    measures: tuple[Measure, ...] = ()
+    keys: tuple[str, ...] = ()
 
 
 def request(options: Options) -> Request:
@@ -116,13 +127,54 @@ def request(options: Options) -> Request:
     shown = tuple(dict.fromkeys([*options.operands, *options.expr]))
     filters = [_parsed(text) for text in options.filters]
     wanted = [each.expression for filter in filters for each in comparisons(filter)]
-    wanted += [each for each in (options.histogram, *options.sums, options.by) if each is not None]
+    measures, keys = _measures(options), _keys(options)
+    wanted += [*[each.text for each in measures], *keys]
     for text in wanted:
         if text == "$latency" and not (options.latency or options.since):
             raise Usage("$latency needs --latency or --since FUNCTION")
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
     lines = options.format != "folded" and (bool(shown) or not _counts(options))
-    return Request(shown, tuple(further), All(tuple(filters)) if filters else None, lines)
+    filter = All(tuple(filters)) if filters else None
+    return Request(shown, tuple(further), filter, lines, measures, keys)
+
+
+def _measures(options: Options) -> tuple[Measure, ...]:
+    linear = []
+    for text in options.linear:
+        step, comma, expression = text.partition(",")
+        try:
+            width: int | float = int(step) if step.strip().isdecimal() else float(step)
+        except ValueError:
+            width = 0
+        if not comma or not expression.strip() or not 0 < width < 1 << 62:
+            raise Usage(f"--linear takes STEP,EXPR, such as `10,{expression or 'n'}`, not `{text}`")
+        linear.append(Measure(expression.strip(), "histogram", width))
+    sums = [Measure(text, "sum") for text in options.sums]
+    powers = [Measure(text, "histogram") for text in options.histograms]
+    return tuple(dict.fromkeys([*sums, *powers, *linear]))
+
+
+def _keys(options: Options) -> tuple[str, ...]:
+    text = options.by or options.count_by
+    if text is None:
+        return ()
+    # Commas within brackets or quotes are the expression's own.
+    keys, depth, quote = [""], 0, ""
+    for character in text:
+        if quote:
+            quote = "" if character == quote else quote
+        elif character in "\"'`":
+            quote = character
+        else:
+            depth += (character in "([{") - (character in ")]}")
+            if character == "," and not depth:
+                keys.append("")
+                continue
+        keys[-1] += character
+    keys = [each.strip() for each in keys]
+    if not all(keys):
+        raise Usage(f"an expression is missing in `{text}`: --count-by takes EXPR,EXPR")
+    return tuple(dict.fromkeys(keys))
 
 
 def located(
@@ -138,7 +190,11 @@ def located(
 
 
 def _counts(options: Options) -> bool:
-    return bool(options.summary or options.histogram or options.sums)
+    return bool(options.summary or _counts_in_table(options))
+
+
+def _counts_in_table(options: Options) -> bool:
+    return bool(options.histograms or options.linear or options.sums or options.count_by)
 
 
 def _parsed(text: str) -> Filter:
@@ -157,8 +213,15 @@ def _together(options: Options) -> None:
         raise Usage("--latency and --since exclude each other")
     if options.since and options.returns:
         raise Usage("--since and --return exclude each other")
-    if options.by and not (options.histogram or options.sums):
-        raise Usage("--by needs --histogram EXPR or --sum EXPR")
+    if options.by and options.count_by:
+        raise Usage("--by and --count-by exclude each other: both are the key of the table")
+    if options.by and not _counts_in_table(options):
+        raise Usage("--by needs --histogram EXPR or --sum EXPR; --count-by counts hits")
+    for given, name in ((options.top, "--top"), (options.interval, "--interval")):
+        if given and not _counts_in_table(options):
+            raise Usage(f"{name} needs a table: --count-by, --sum, --histogram or --linear")
+    if options.interval and (options.operands or options.expr or options.summary):
+        raise Usage("--interval shows the table alone: leave out EXPR and --summary")
     if options.at and (options.latency or options.returns):
         raise Usage("--at excludes --return and --latency")
     if options.latency and not options.functions:
@@ -187,9 +250,9 @@ _NUMBERS = ("integer", "duration", "bool", "enum", "float", "pointer", "referenc
 
 
 def reading(
-    options: Options, request: Request, wanted: list[CheckedArgument], plans: tuple[Plan, ...]
-) -> tuple[Filter | None, str, tuple[str, ...], str]:
-    """The filter by the labels of its values; labels of what is counted and of the key.
+    request: Request, wanted: list[CheckedArgument], plans: tuple[Plan, ...]
+) -> tuple[Filter | None, tuple[str, ...], tuple[str, ...]]:
+    """The filter by the labels of its values; labels of what is counted and of the keys.
 
     They are those of ``wanted``, which ``plans`` fetch. Raises Refused (FC0752, FC0756) where a
     value cannot be compared with the constant, or is not a number to count.
@@ -210,13 +273,11 @@ def reading(
         )  # fmt: skip
 
     filter = request.filter and replaced(request.filter, labelled)
-    measure, by = options.histogram or "", options.by or ""
-    measure, by = labels.get(measure, measure), labels.get(by, by)
-    sums = tuple([labels.get(one, one) for one in dict.fromkeys(options.sums)])
-    for one, what in ((measure, "histogram"), *[(one, "sum") for one in sums]):
-        if one and not _is_number(_shape(one, shapes)):
-            raise Refused("", (_no_number(one, what),))
-    return filter, measure, sums, by
+    measures = tuple([labels.get(one.text, one.text) for one in request.measures])
+    for one, measure in zip(measures, request.measures, strict=True):
+        if not _is_number(_shape(one, shapes)):
+            raise Refused("", (_no_number(one, measure.kind),))
+    return filter, measures, tuple([labels.get(one, one) for one in request.keys])
 
 
 def _shape(label: str, shapes: dict[str, Shape]) -> Shape:

@@ -158,7 +158,8 @@ class Target(Record):
     """A plan and its part: ``hit`` is shown, ``enter`` waits for its ``leave``, which is shown with
     both's values, ``start`` begins the time of ``--since``.
 
-    ``labels`` are the values to show, of an ``enter`` and its ``leave`` together. ``key`` is the
+    ``labels`` are the values to show, of an ``enter`` and its ``leave`` together; ``measures`` and
+    ``keys`` those of the table. ``key`` is the
     label of the argument that pairs them, ``pushed`` the bytes by which the stack pointer is more
     at the return. ``stack_end`` is, where the key is a goroutine, the label of the high end of its
     stack.
@@ -168,9 +169,8 @@ class Target(Record):
     plan: Plan
     labels: tuple[str, ...]
     filter: Filter | None = None
-    measure: str = ""
-    sums: tuple[str, ...] = ()
-    by: str = ""
+    measures: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     key: str = ""
     pushed: int = 0
     stack_end: str = ""
@@ -345,7 +345,7 @@ class _Collecting:
             wanted = [*shown, *self._further(probe, shown, request)]
             caller = self._caller(probe)
             plan = self._plan(probe, [*wanted, *caller])
-            counted = reading(self._options, request, wanted, (plan,))
+            counted = reading(request, wanted, (plan,))
         except Refused as refused:
             parts = probe.each()
             if len(parts) > 1 and _unlike(refused):
@@ -402,7 +402,7 @@ class _Collecting:
                 for probe, behind in ((entry, []), (leave, caller))
             ]
             wanted = [one for _, one in placed]
-            asked = reading(self._options, request, wanted, tuple(plans))
+            asked = reading(request, wanted, tuple(plans))
         except Refused as refused:
             self._leave_out(entry, refused)
             return

@@ -46,6 +46,20 @@ def test_single_events_are_printed_where_nothing_else_is(
 
 
 @pytest.mark.parametrize(
+    ("text", "keys"),
+    [
+        ("$comm", ("$comm",)),
+        ("a, b", ("a", "b")),
+        ("a,a", ("a",)),
+        ("f(a,b),m[1,2],'x,y'", ("f(a,b)", "m[1,2]", "'x,y'")),
+    ],
+)
+def test_keys_are_apart_at_commas(text: str, keys: tuple[str, ...]) -> None:
+    assert asked("-f", "f", "--count-by", text).keys == keys
+    assert asked("-f", "f", "--sum", "n", "--by", text).keys == keys
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--summary",), "-f FUNCTION is missing"),
@@ -53,6 +67,17 @@ def test_single_events_are_printed_where_nothing_else_is(
         (("-f", "f", "--latency", "--since", "g"), "exclude each other"),
         (("-f", "f", "--return", "--since", "g"), "exclude each other"),
         (("-f", "f", "--by", "n"), "--by needs --histogram"),
+        (("-f", "f", "--by", "n", "--count-by", "m"), "--by and --count-by exclude each other"),
+        (("-f", "f", "--top", "3"), "--top needs a table"),
+        (("-f", "f", "--interval", "1s"), "--interval needs a table"),
+        (("n", "-f", "f", "--interval", "1s", "--sum", "n"), "leave out EXPR"),
+        (("-f", "f", "--linear", "n"), "--linear takes STEP,EXPR"),
+        (("-f", "f", "--linear", "0,n"), "--linear takes STEP,EXPR"),
+        (("-f", "f", "--linear", "-5,n"), "--linear takes STEP,EXPR"),
+        (("-f", "f", "--linear", "x,n"), "such as `10,n`, not `x,n`"),
+        (("-f", "f", "--linear", "10,"), "--linear takes STEP,EXPR"),
+        (("-f", "f", "--count-by", "a,,b"), "an expression is missing in `a,,b`"),
+        (("-f", "f", "--count-by", ""), "-f FUNCTION|an expression is missing"),
         (("-f", "f", "--at", "+4", "--latency"), "--at excludes --return and --latency"),
         (("-f", "f", "-f", "g", "--at", "+4"), "--at takes one function"),
         (("n @ f", "--latency"), "--latency measures whole functions: name them with -f FUNCTION"),

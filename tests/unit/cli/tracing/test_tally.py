@@ -1,16 +1,14 @@
-"""Histograms and summaries, as text and as JSON."""
+"""The table of a trace and its summary, as text and as JSON."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from fetchc.cli.trace_events import Hit
-from fetchc.cli.trace_totals import HistogramTally, StackTree, Summary, Sums
-from fetchc.tracer.display_values import CutList, CutString
-from fetchc.tracer.stacks import Frame
+from fetchc.cli.trace_request import Measure
+from fetchc.cli.trace_tables import Summary, Tally
+from fetchc.tracer.display_values import CutList, CutString, Enumerator
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:
@@ -18,80 +16,145 @@ if TYPE_CHECKING:
 
 MADE, OTHER = plan(), plan("g", "main.g")
 BAR = "@" * 52
+HISTOGRAM, SUM = Measure("n", "histogram"), Measure("n", "sum")
 
 
-def hit(n: int | None, comm: str = "a", latency: float | None = None) -> Hit:
-    shown = target("hit", MADE, measure="n", by="$comm")
+def hit(n: int | None, comm: str = "a", latency: float | None = None, keys: bool = True) -> Hit:
+    shown = target("hit", MADE, measures=("n",), keys=("$comm",) if keys else ())
     return Hit(shown, event(MADE, {"n": n}, comm=comm), latency)
 
 
+def keyed(values: list[Value], faults: tuple[str, ...] = ()) -> Tally:
+    """A count of the values of `s`."""
+    shown, tally = target("hit", MADE, keys=("s",)), Tally((), ["s"])
+    for value in values:
+        found = faults if value is None else ()
+        tally.add(Hit(shown, event(MADE, {"s": value}, faults=found), None))
+    return tally
+
+
+def objects(tally: Tally | Summary) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in tally.json()]
+
+
 def test_a_histogram() -> None:
-    tally = HistogramTally("n", None)
+    tally = Tally([HISTOGRAM], [])
     for value in (1, 1, 4, 5, 6, 7, None):
-        tally.add(hit(value))
+        tally.add(hit(value, keys=False))
     assert list(tally.text()) == [
         "",
         "n:",
         f"[1]                      2 |{'@' * 26:<52}|",
         f"[2, 4)                   0 |{'':<52}|",
         f"[4, 8)                   4 |{BAR}|",
+        "",
+        "COUNT   MEAN  MIN  P50  P90  P99  MAX  EXPRESSION",
+        "    6  4.000    1    4    7    7    7  n",
     ]
-    assert list(tally.remarks()) == ["1 hits without a number are not in the histogram"]
-    assert [json.loads(line) for line in tally.json()] == [
+    assert list(tally.remarks()) == ["1 values that are no numbers are not counted"]
+    assert objects(tally) == [
         {
-            "histogram": "n", "by": None, "key": None, "count": 6, "smallest": 1, "largest": 7,
+            "histogram": "n", "by": None, "key": None, "count": 6, "total": 24, "smallest": 1,
+            "largest": 7, "p50": 4, "p90": 7, "p99": 7,
             "buckets": [[1, 2, 2], [2, 4, 0], [4, 8, 4]],
         }
     ]  # fmt: skip
 
 
-def test_one_for_each_key() -> None:
-    tally = HistogramTally("n", "$comm")
-    for value, comm in ((1, "b\n"), (1, "a"), (2, "a")):
+def test_one_row_for_each_key_the_heaviest_first() -> None:
+    tally = Tally([HISTOGRAM], ["$comm"])
+    for value, comm in ((1, "b"), (1, "a"), (9, "a")):
         tally.add(hit(value, comm))
-    titles = [line for line in tally.text() if line.endswith(":")]
-    assert titles == ['n, $comm = "b\\n":', 'n, $comm = "a":']
-    assert [json.loads(line)["key"] for line in tally.json()] == ["b\n", "a"]
+    assert list(tally.text()) == [
+        "",
+        "COUNT   MEAN  MIN  P50  P90  P99  MAX  DISTRIBUTION  $comm  EXPRESSION",
+        '    2  5.000    1    1    9    9    9  █  █          "a"    n',
+        '    1  1.000    1    1    1    1    1  █             "b"    n',
+    ]
+    assert [one["key"] for one in objects(tally)] == ["a", "b"]
 
 
-def test_structures_and_faults_are_keys() -> None:
-    shown = target("hit", MADE, measure="n", by="s")
-    tally = HistogramTally("n", "s")
-    for key in ({"x": 1}, {"x": 1}, [2], None):
-        faults = ("s",) if key is None else ()
-        tally.add(Hit(shown, event(MADE, {"n": 1, "s": key}, faults=faults), None))  # type: ignore[dict-item]
-    titles = [line for line in tally.text() if line.endswith(":")]
-    assert titles == ["n, s = [2]:", "n, s = (fault):", "n, s = {x=1}:"]
-    assert [json.loads(line)["key"] for line in tally.json()] == [[2], None, {"x": 1}]
+def test_linear_buckets() -> None:
+    tally = Tally([Measure("n", "histogram", 10)], [])
+    for value in (-1, 0, 9, 10, 35):
+        tally.add(hit(value, keys=False))
+    rows = [line.partition("|")[0].split() for line in list(tally.text())[2:7]]
+    assert rows == [
+        ["[-10,", "0)", "1"], ["[0,", "10)", "2"], ["[10,", "20)", "1"], ["[20,", "30)", "0"],
+        ["[30,", "40)", "1"],
+    ]  # fmt: skip
+    assert list(tally.text())[1] == "n by 10:"
+
+
+def test_hits_are_counted_by_several_keys() -> None:
+    shown = target("hit", MADE, keys=("$comm", "n"))
+    tally = Tally((), ["$comm", "n"], most=2)
+    for n, comm in ((1, "a"), (2, "a"), (1, "a"), (1, "b")):
+        tally.add(Hit(shown, event(MADE, {"n": n}, comm=comm), None))
+    assert list(tally.text()) == [
+        "",
+        "COUNT  SHARE  $comm  n",
+        '    2  50.0%  "a"    1',
+        '    1  25.0%  "a"    2',
+        "and 1 more",
+    ]
+    assert objects(tally)[0] == {"count": 2, "by": ["$comm", "n"], "key": ["a", 1]}
+
+
+def test_structures_enums_and_faults_are_keys() -> None:
+    keys: list[Value] = [{"x": 1}, {"x": 1}, [2], None]
+    keys.append(Enumerator({"name": "RED", "value": 3}))
+    tally = keyed(keys, ("s",))
+    shown = [line.split("  ")[-1] for line in list(tally.text())[2:]]
+    assert shown == ["{x=1}", "[2]", "(fault)", "RED"]
+    assert [one["key"] for one in objects(tally)] == [
+        {"x": 1}, [2], None, {"name": "RED", "value": 3},
+    ]  # fmt: skip
 
 
 def test_what_was_cut_is_not_what_is_whole() -> None:
-    shown = target("hit", MADE, measure="n", by="s", sums=("n",))
-    tally, sums = HistogramTally("n", "s"), Sums(["n"], "s")
-    keys: list[Value] = [
-        "abc",
-        CutString("abc", 300),
-        CutString("abc", 9),
-        "abc",
-        CutList([1], 5),
-        [1],
-    ]
-    for key in keys:
-        for one in (tally, sums):
-            one.add(Hit(shown, event(MADE, {"n": 1, "s": key}), None))
-    titles = sorted([line for line in tally.text() if line.endswith(":")])
-    assert titles == ['n, s = "abc":', 'n, s = "abc"…:', "n, s = [1, …]:", "n, s = [1]:"]
-    assert sum(json.loads(line)["count"] for line in sums.json()) == 6
-    assert len(list(sums.json())) == 4
+    tally = keyed(["abc", CutString("abc", 300), CutString("abc", 9), "abc", CutList([1], 5), [1]])
+    assert {line.split("  ")[-1] for line in list(tally.text())[2:]} == {
+        '"abc"', '"abc"…', "[1, …]", "[1]",
+    }  # fmt: skip
+    assert sum(one["count"] for one in objects(tally)) == 6
 
 
 def test_null_is_no_fault() -> None:
-    shown = target("hit", MADE, measure="n", by="s")
-    tally = HistogramTally("n", "s")
-    tally.add(Hit(shown, event(MADE, {"n": 1, "s": None}), None))
-    tally.add(Hit(shown, event(MADE, {"n": 1, "s": None}, faults=("s",)), None))
-    titles = sorted([line for line in tally.text() if line.endswith(":")])
-    assert titles == ["n, s = (fault):", "n, s = null:"]
+    tally = keyed([None])
+    tally.add(Hit(target("hit", MADE, keys=("s",)), event(MADE, {"s": None}, faults=("s",)), None))
+    assert {line.split("  ")[-1] for line in list(tally.text())[2:]} == {"(fault)", "null"}
+
+
+def test_an_interval_is_a_line_and_all_of_them_are_the_whole() -> None:
+    tally = Tally([SUM], ["$comm"], interval=True)
+    tally.add(hit(5, "b"))
+    tally.add(hit(6, "a"))
+    first = tally.turn()
+    tally.add(hit(7, "a"))
+    second = json.loads(tally.interval(tally.turn(), 1.0, 2.0004))
+    assert second == {
+        "interval": [1.0, 2.0], "by": ["$comm"], "left_out": 0,
+        "rows": [
+            {
+                "key": ["a"], "hits": 1,
+                "values": {"n": {"count": 1, "total": 7, "smallest": 7, "largest": 7,
+                                 "p50": 7, "p90": 7, "p99": 7}},
+            }
+        ],
+    }  # fmt: skip
+    assert [row["key"] for row in json.loads(tally.interval(first, 0, 1))["rows"]] == [["a"], ["b"]]
+    assert [(one["key"], one["total"]) for one in objects(tally)] == [("a", 13), ("b", 5)]
+
+
+def test_columns_are_left_out_until_the_keys_fit() -> None:
+    tally = Tally([SUM, HISTOGRAM], ["$comm"])
+    shown = target("hit", MADE, measures=("n", "n"), keys=("$comm",))
+    tally.add(Hit(shown, event(MADE, {"n": 123456}, comm="a"), None))
+    head = "COUNT     SUM     P50     P99     MAX  $comm  EXPRESSION"
+    assert next(tally.lines(width=60)).split() == head.split()
+    assert next(tally.lines(width=len(head))) == head
+    assert next(tally.lines(width=1)).split() == ["COUNT", "P99", "MAX", "$comm"]
 
 
 def test_a_summary() -> None:
@@ -127,100 +190,33 @@ def test_a_summary_with_times() -> None:
 
 
 def test_sums_of_one_expression_by_a_key() -> None:
-    shown = target("hit", MADE, sums=("n",), by="$comm")
-    tally = Sums(["n"], "$comm")
+    tally = Tally([SUM], ["$comm"])
     for value, comm in ((5, "b"), (-2, "a"), (None, "b"), (8, "b"), (1, "a")):
-        tally.add(Hit(shown, event(MADE, {"n": value}, comm=comm), None))
-    head = "     COUNT             SUM          MEAN         MIN         MAX  EXPRESSION"
+        tally.add(hit(value, comm))
     assert list(tally.text()) == [
         "",
-        '$comm = "a":',
-        head,
-        "         2              -1        -0.500          -2           1  n",
-        "",
-        '$comm = "b":',
-        head,
-        "         2              13         6.500           5           8  n",
+        "COUNT  SUM    MEAN  MIN  P50  P90  P99  MAX  $comm  EXPRESSION",
+        '    2   13   6.500    5    5    8    8    8  "b"    n',
+        '    2   -1  -0.500   -2   -2    1    1    1  "a"    n',
     ]
-    assert list(tally.remarks()) == ["1 values that are no numbers are not in the sums"]
+    assert list(tally.remarks()) == ["1 values that are no numbers are not counted"]
 
 
 def test_sums_of_several_are_added_up_together() -> None:
-    shown = target("hit", MADE, sums=("n", "f"), by="")
-    tally = Sums(["n", "f", "n"], None)
+    shown = target("hit", MADE, measures=("n", "f"))
+    tally = Tally([SUM, Measure("f", "sum")], [])
     for n, f in ((5, 0.5), (6, float("nan")), (7, 1.0)):
         tally.add(Hit(shown, event(MADE, {"n": n, "f": f}), None))
-    assert [json.loads(line) for line in tally.json()] == [
-        {
-            "sum": name, "by": None, "key": None, "count": count, "total": total,
-            "smallest": smallest, "largest": largest,
-        }
-        for name, count, total, smallest, largest in (
-            ("n", 3, 18, 5, 7), ("f", 2, 1.5, 0.5, 1.0), ("(all)", 5, 19.5, 0.5, 7),
-        )
+    ends = ("sum", "by", "key", "count", "total", "smallest", "largest")
+    assert [tuple(one[name] for name in ends) for one in objects(tally)] == [
+        ("n", None, None, 3, 18, 5, 7), ("f", None, None, 2, 1.5, 0.5, 1.0),
+        ("(all)", None, None, 5, 19.5, 0.5, 7),
     ]  # fmt: skip
 
 
 def test_sums_of_nothing_have_no_ends() -> None:
-    shown = target("hit", MADE, sums=("n",), by="")
-    tally = Sums(["n"], None)
-    tally.add(Hit(shown, event(MADE, {"n": None}), None))
-    (line,) = tally.json()
-    assert (json.loads(line)["smallest"], json.loads(line)["largest"]) == (None, None)
-    assert next(iter(list(tally.text())[2:])).split() == ["0", "0", "n"]
-
-
-# ------------------------------------------------------------------------------
-# Stacks.
-
-MAIN, F, G = (Frame(at, name, 0, "/bin/x") for at, name in enumerate(("main", "f", "g;h")))
-CUT = Frame(9, None, 0, "/lib/odd.so", not_unwound="no unwind information in odd.so")
-
-
-def stack_tree(folded: bool, timed: bool = False) -> StackTree:
-    shown = target("hit", plan(), "n")
-    listed = [(G, F, MAIN), (F, MAIN), (G, F, MAIN), (F, CUT), (F.replaced(inlined=True), MAIN)]
-    stacks = iter(listed)
-    tree = StackTree(lambda hit: next(stacks), timed, folded)
-    for number in range(len(listed)):
-        tree.add(Hit(shown, event(shown.plan, {"n": 1}, comm="srv"), 1.5 * number))
-    return tree
-
-
-def test_stacks_as_a_tree() -> None:
-    assert list(stack_tree(False).text()) == [
-        "",
-        "      HITS       %  STACK",
-        "         4    80.0  main",
-        "         3    60.0    f",
-        "         2    40.0      g;h",
-        "         1    20.0    f_[i]",
-        "         1    20.0  [no unwind information in odd.so]",
-        "         1    20.0    [odd.so]",
-        "         1    20.0      f",
-    ]
-    timed = list(stack_tree(False, timed=True).text())
-    assert timed[1] == "      HITS       %         TIME us  STACK"
-    assert timed[2] == "         4    80.0          10.500  main"
-
-
-def test_stacks_for_flame_graphs() -> None:
-    assert list(stack_tree(True).text()) == [
-        "srv;[no unwind information in odd.so];[odd.so];f 1",
-        "srv;main;f 1",
-        "srv;main;f;g:h 2",
-        "srv;main;f_[i] 1",
-    ]
-
-
-def test_stacks_as_json() -> None:
-    shown = [json.loads(line) for line in stack_tree(False, timed=True).json()]
-    assert shown[-1] == {"stack_summary": ["main", "f", "g;h"], "hits": 2, "latency_us": 3.0}
-    assert sum(one["hits"] for one in shown) == 5
-
-
-def test_stacks_without_number_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fetchc.cli.trace_totals._STACKS", 1)
-    assert list(stack_tree(False).remarks()) == [
-        "3 hits are in no stack: there were more than 1 of them"
-    ]
+    tally = Tally([SUM], [])
+    tally.add(hit(None, keys=False))
+    (one,) = objects(tally)
+    assert (one["count"], one["smallest"], one["largest"], one["p99"]) == (0, None, None, None)
+    assert list(tally.text())[-1].split() == ["0", "0", "n"]

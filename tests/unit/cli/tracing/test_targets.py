@@ -129,7 +129,7 @@ def test_what_filters_and_histograms_need_is_hidden() -> None:
     assert [each.label for each in one.plan.values] == ["d", "r->i", "r->u"]
     assert one.filter is not None
     assert [each.expression for each in comparisons(one.filter)] == ["d", "r->i"]
-    assert (one.measure, one.by) == ("r->u", "$comm")
+    assert (one.measures, one.keys) == (("r->u",), ("$comm",))
 
 
 @pytest.mark.parametrize(
@@ -144,6 +144,8 @@ def test_what_filters_and_histograms_need_is_hidden() -> None:
         (("--histogram", "r->list[0:2]"), "FC0756"),
         (("--sum", "r->grid[1]"), "FC0756"),
         (("--histogram", "$comm"), "FC0756"),
+        (("--linear", "10,r->name"), "FC0756"),
+        (("--count-by", "depth,nn"), "FC0201"),
         (("--histogram", "nn"), "FC0201"),
     ],
 )
@@ -188,9 +190,9 @@ def test_interfaces_and_texts_compare_as_they_are(condition: str, help: str | No
 @pytest.mark.parametrize("number", ["r.Question[0].Qtype", "len(r.Question[1].Name)"])
 def test_numbers_that_may_not_be_there_are_counted(number: str) -> None:
     found = targets(GO, "-f", "main.(*server).handleRequest", "--histogram", number)
-    assert [one.measure for one in found.chosen] == [number]
+    assert [one.measures for one in found.chosen] == [(number,)]
     found = targets(GO, "-f", "main.(*server).handleRequest", "--sum", number)
-    assert [one.sums for one in found.chosen] == [(number,)]
+    assert [one.measures for one in found.chosen] == [(number,)]
 
 
 def test_the_caller_is_fetched_for_stacks_at_an_entry() -> None:
