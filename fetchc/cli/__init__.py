@@ -67,7 +67,7 @@ def _run(words: Sequence[str], alone: bool) -> int:
     options = _edge(lambda: parse(words), Output("never"))
     if isinstance(options, int):
         return options
-    output = Output(options.color)
+    output = Output(options.color, options.full_types)
     if "uncached" in COMMANDS[options.command].options:
         options.environment = _environment(options, output, alone)
     if alone and options.command not in _UNBOUNDED:
@@ -86,6 +86,7 @@ def _run(words: Sequence[str], alone: bool) -> int:
         note = bytecode_note()
         if note is not None:
             output.say(f"note: {note}")
+    output.close()
     return status
 
 

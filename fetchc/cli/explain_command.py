@@ -74,7 +74,7 @@ def _fetch(text: str, options: Options, output: Output) -> int:
 
         output.document(json.dumps(explanation(program, kernel, explained), indent=2))
         return 0
-    kind = f", of type `{explained.type}`," if explained.type else ""
+    kind = f", of type `{output.types(explained.type)}`," if explained.type else ""
     output.line(f"{explained.text}{kind} at {_where(explained)}")
     for fetch_steps in explained.fetches:
         output.line("")
@@ -94,7 +94,7 @@ def _where(explained: Explained) -> str:
 
 def _print(output: Output, fetch_steps: ExplainedFetch) -> None:
     rows = [
-        (hop.fetcharg, hop.kernel, hop.expression or "?", hop.type or "")
+        (hop.fetcharg, hop.kernel, hop.expression or "?", output.types(hop.type or ""))
         for hop in fetch_steps.hops
     ]
     if fetch_steps.name:

@@ -74,4 +74,4 @@ def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> No
         why = f"  -- {row['why']}" if "why" in row else ""
         if row.get("inlined"):
             why = "  -- callers may have it inlined"
-        output.line(f"{address}{row['signature']}{source}{why}")
+        output.line(f"{address}{output.types(str(row['signature']))}{source}{why}")

@@ -22,7 +22,7 @@ _COMMANDS = {
     "pahole": "types", "struct": "types", "layout": "types",
 }  # fmt: skip
 _OPTIONS = {
-    "--duration": "--timeout", "--time": "--timeout", "--seconds": "--timeout", "-t": "--timeout",
+    "--duration": "--timeout", "--seconds": "--timeout", "-t": "--timeout",
     "--limit": "--count", "--max": "--count", "-n": "--count", "-c": "-- COMMAND ARG...",
     "--output": "> FILE", "-o": "> FILE", "--exec": "--binary", "--exe": "--binary",
     "--file": "--binary", "-e": "--expr", "--where": "--filter", "--jsonl": "--format jsonl",

@@ -64,39 +64,40 @@ class Command(Record):
 _BINARY = ("binary", "reference", "debug_file", "debug_dir", "arch")
 _RUNNING = ("binary", "process", *_BINARY[1:])
 _RETURN = ("return", "unsafe_return")
+_READING = ("uncached", "verbose", "full_types", "color")
 
 COMMANDS = {
     "compile": Command(
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
         (
             *_RUNNING, "function", "at", *_RETURN, "active", "kernel", "compiled", "btf",
-            "expr", "batch", "uncached", "verbose", "color",
+            "expr", "batch", *_READING,
         ),
     ),
     "functions": Command(
         "functions", "list what can be probed", ("operands", "GLOB"), 0, 1,
-        (*_RUNNING, "long", "listed", "uncached", "verbose", "color"),
+        (*_RUNNING, "long", "listed", *_READING),
     ),
     "variables": Command(
         "variables", "list every name visible at a probe point", ("operands", "FUNCTION"), 1, 1,
-        (*_RUNNING, "at", *_RETURN, "kernel", "listed", "uncached", "verbose", "color"),
+        (*_RUNNING, "at", *_RETURN, "kernel", "listed", *_READING),
     ),
     "types": Command(
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
-        (*_RUNNING, "listed", "uncached", "verbose", "color"),
+        (*_RUNNING, "drawn", *_READING),
     ),
     "offsets": Command(
         "offsets", "compare where members are, over many binaries",
         ("operands", "TYPE[.FIELD]"), 0, None,
         (
             "binaries", "reference", "debug_dir", "tabled", "fields", "into", "verify", "version",
-            "uncached", "verbose", "color",
+            *_READING,
         ),
     ),
     "btf": Command(
         "btf", "write BTF of types, for other tools", ("operands", "TYPE"), 0, None,
         (
-            *_BINARY, "prototypes", "written", "listed", "uncached", "verbose", "color",
+            *_BINARY, "prototypes", "written", "listed", *_READING,
         ),
     ),
     "check": Command(
@@ -109,8 +110,8 @@ COMMANDS = {
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
-            "summary", "stack", "stack_bytes", "strict", "traced",
-            "uncached", "verbose", "color",
+            "summary", "stack", "stack_bytes", "strict", "traced", "results", "time",
+            *_READING,
         ), True,
     ),
     "add": Command(
@@ -118,7 +119,7 @@ COMMANDS = {
         (
             *_BINARY,
             "function", "at", *_RETURN, "active", "expr", "group", "event", "enable", "listed",
-            "uncached", "verbose", "color",
+            *_READING,
         ),
     ),
     "list": Command(
@@ -146,7 +147,7 @@ COMMANDS = {
         ("operands", "EXPR|CODE"), 0, 1,
         (
             "file", *_BINARY[2:], "function", "at", *_RETURN, "kernel", "listed", "expr",
-            "uncached", "verbose", "color",
+            *_READING,
         ),
     ),
 }  # fmt: skip
@@ -190,6 +191,10 @@ OPTIONS = {
         ("fetcharg", "probe", "perf", "bpftrace", "tetragon", "json"),
     ),
     "btf": Option("btf", ("--btf",), "FILE", "with --format tetragon: the file of BTF to write"),
+    "drawn": Option(
+        "format", ("--format",), "F", "text, json, or svg: a picture of one type",
+        ("text", "json", "svg"),
+    ),
     "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
     "tabled": Option(
         "format", ("--format",), "F", "text, json; by version of a module: builds, otel-go, obi",
@@ -271,6 +276,11 @@ OPTIONS = {
         "format", ("--format",), "F", "text, jsonl, or folded: stacks for flame graphs",
         ("text", "jsonl", "folded"),
     ),
+    "results": Option("output", ("-o", "--output"), "FILE", "results to FILE, not to COMMAND's"),
+    "time": Option(
+        "time", ("--time",), "T", "of each line: wall, relative (to the first) or delta",
+        ("relative", "wall", "delta"),
+    ),
     "group": Option("group", ("--group",), "GROUP", "the group of the event; default: the file's"),
     "event": Option("event", ("--event",), "EVENT", "its name; default: the function's"),
     "enable": Option("enable", ("--enable",), None, "switch it on"),
@@ -291,6 +301,9 @@ OPTIONS = {
     ),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "uncached": Option("uncached", ("--no-cache",), None, "neither read nor write the cache"),
+    "full_types": Option(
+        "full_types", ("--full-types",), None, "types of C++ with all arguments of templates"
+    ),
     "verbose": Option(
         "verbose", ("-v", "--verbose"), None, "say why a cached file or bytecode is not used"
     ),
@@ -326,13 +339,14 @@ class Options:
         self.uncached = False
         self.environment: Environment | None = None  # of the run; None: the library's default
         self.verbose = False
+        self.full_types = False
         # Of `offsets`.
         self.binaries: list[str] = []
         self.fields = ""
         self.into = ""
         self.verify = ""
         self.version = ""
-        self.output = ""  # of `btf`
+        self.output = ""  # of `btf` and `trace`
         self.btf = ""  # of `compile`
         # Of `add` and `remove`.
         self.group: str | None = None
@@ -353,6 +367,7 @@ class Options:
         self.count_by: str | None = None
         self.top: int | None = None
         self.interval: float | None = None
+        self.time = "relative"
         self.sums: list[str] = []
         self.by: str | None = None
         self.summary = False

@@ -60,18 +60,40 @@ class Output:
     """Where a command's words go. ``color`` is ``auto``, ``always`` or ``never``.
 
     ``terminal`` says whether somebody looks at standard error, ``shown`` whether at the results,
-    ``colored`` whether these have colours.
+    ``colored`` whether these have colours. ``full_types``: types of C++ are shown whole.
     """
 
-    __slots__ = ("_color", "colored", "shown", "terminal")
+    __slots__ = ("_color", "_full_types", "_path", "colored", "results", "shown", "terminal")
 
-    def __init__(self, color: str) -> None:
+    def __init__(self, color: str, full_types: bool = False) -> None:
+        self._full_types = full_types
+        self.results: TextIO | None = None  # standard output
+        self._path = ""
         self.terminal = sys.stderr is not None and sys.stderr.isatty()
         self.shown = sys.stdout is not None and sys.stdout.isatty()
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
         painted = self.terminal and not plain
         self._color = color == "always" or (color == "auto" and painted)
         self.colored = color == "always" or (color == "auto" and self.shown and not plain)
+
+    def to_file(self, path: str) -> None:
+        """Write results to a file from now on, in place of what it holds; raises Unwritable."""
+        try:
+            self.results = open(  # noqa: SIM115 - until the command ends
+                path, "w", encoding="utf-8", errors="surrogateescape"
+            )
+        except OSError as error:
+            raise Unwritable(error.strerror, path) from error
+        self._path = path
+        self.shown = self.colored = False
+
+    def close(self) -> None:
+        """Close the file of the results, where they have one; what was written is flushed."""
+        if self.results is not None:
+            try:
+                self.results.close()
+            except OSError:  # its disk is full: that was said before
+                return
 
     def line(self, text: str) -> None:
         """One record of a result, on one line whatever is in it; raises as :meth:`document` does.
@@ -95,14 +117,15 @@ class Output:
 
         Raises Unwritable, or BrokenPipeError where nobody reads on.
         """
-        if sys.stdout is None:
+        file = self.results or sys.stdout
+        if file is None:
             raise Unwritable("it is closed")
         try:
-            self._write(text + end)
+            _write(file, text + end)
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise Unwritable(error.strerror) from error
+            raise Unwritable(error.strerror, self._path) from error
 
     def exact(self, text: str) -> None:
         """Lines that the kernel or another tool is to read: as they are, or not at all.
@@ -125,24 +148,17 @@ class Output:
                 text = "\n".join(map(_harmless, text.split("\n")))
         self.document(text)
 
-    def _write(self, text: str) -> None:
-        try:
-            sys.stdout.write(text)
-        except UnicodeEncodeError:
-            # Bytes of a path that are no text here: as the file system has them.
-            sys.stdout.flush()
-            sys.stdout.buffer.write(text.encode("utf-8", "surrogateescape"))
-
     def flush(self) -> None:
         """Hand over all results; raises as :meth:`line` does."""
-        if sys.stdout is None:
+        file = self.results or sys.stdout
+        if file is None:
             return  # and nothing was written
         try:
-            sys.stdout.flush()
+            file.flush()
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise Unwritable(error.strerror) from error
+            raise Unwritable(error.strerror, self._path) from error
 
     def say(self, *lines: str) -> None:
         """Lines beside the results, each on one line whatever is in it."""
@@ -155,7 +171,16 @@ class Output:
         from fetchc.diag.render import render
 
         for diagnostic in diagnostics:
-            self._beside(render(diagnostic, text, color=self._color))
+            each = diagnostic.reworded(self.types)
+            self._beside(render(each, text, color=self._color))
+
+    def types(self, text: str) -> str:
+        """A text for people with the types of C++ in it as short as they write them."""
+        if self._full_types or "std::" not in text:
+            return text
+        from fetchc.program.cpp_names import short_types
+
+        return short_types(text)
 
     def _beside(self, text: str) -> None:
         if sys.stderr is None:
@@ -164,6 +189,15 @@ class Output:
             print(text, file=sys.stderr)
         except OSError:  # no output is possible: only the exit status shows it
             discard(sys.stderr)
+
+
+def _write(file: TextIO, text: str) -> None:
+    try:
+        file.write(text)
+    except UnicodeEncodeError:
+        # Bytes of a path that are no text here: as the file system has them.
+        file.flush()
+        file.buffer.write(text.encode("utf-8", "surrogateescape"))
 
 
 def _harmless(text: str) -> str:

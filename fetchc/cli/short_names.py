@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from fetchc.cli.option_table import COMMANDS
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.debuginfo.separate.debug_file_search import libraries
 from fetchc.diag.diagnostic import Diagnostic, Label, TracerError
 from fetchc.source import Span
@@ -236,8 +237,11 @@ def _is_native(path: str) -> bool:
 def _elf_head(path: str) -> bytes:
     # Magic, class and byte order; the machine. Source: System V gABI, chapter 4 (ELF Header).
     try:
-        with open(path, "rb") as file:
-            head = file.read(20)
+        handle, _ = open_regular(path)
     except OSError:
         return b""
+    try:
+        head = os.read(handle, 20)
+    finally:
+        os.close(handle)
     return head[:6] + head[18:20]

@@ -9,7 +9,7 @@ from fetchc.cli.output import exit_status
 from fetchc.cli.parsing_child import Reader, probed_file, reader
 from fetchc.cli.trace_events import Ending, Show, watch
 from fetchc.cli.trace_request import Refused, Usage, request
-from fetchc.cli.trace_targets import collect, traceable
+from fetchc.cli.trace_targets import collect, inlined_copies, traceable
 from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.codes import TITLES
 from fetchc.diag.diagnostic import DebugInfoError
@@ -56,6 +56,7 @@ def run(options: Options, output: Output) -> int:
         "function": files.function_at,
         "unwind": files.unwind_row,
         "lines": files.lines,
+        "inlined": lambda name: inlined_copies(options.opened(), name),
     }
     with reader(options, output, questions) as asked:
         return _run(options, output, asked, session, command, wanted)
@@ -82,6 +83,8 @@ def _run(
     _print_warnings(targets, output)
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
+    if options.output:
+        output.to_file(options.output)  # before anything is installed
     unwatch()  # what is installed is taken away in peace, and COMMAND has its own limits
     with terminable(), session:
         output.diagnostics(session.warnings(), "")  # what others left behind
@@ -101,6 +104,9 @@ def _run(
                 status = _started(session, command, options, show, output)
         finally:
             show.close()
+        if not show.seen and not options.filters:
+            for reason in _unhit_reasons(asked, targets, options):
+                output.say(f"note: nothing was hit: {reason}")
         lost = session.lost
         entries, returns = session.missed
         output.diagnostics(session.warnings(), "")
@@ -189,8 +195,6 @@ def _started(
             if not command.close():
                 output.say(f"`{command.words[0]}` continues as process {command.pid}")
     show.end()
-    if not show.seen and not options.filters:
-        output.say(f"note: nothing was hit: {_unhit(command.words[0], options.binary)}")
     return status
 
 
@@ -214,6 +218,31 @@ def _of_process(options: Options) -> str | None:
 
 def _room(active: int | None) -> int:
     return min(max(64, 8 * (active or 0)), kernel(running_version()).returns_at_once)
+
+
+def _unhit_reasons(asked: Reader | SameProcess, targets: Targets, options: Options) -> list[str]:
+    # Why no event came, as far as can be seen; where nothing can, that nobody came there.
+    from fetchc.tracer.processes import running_copies
+
+    reasons = []
+    in_kernel = targets.chosen[0].plan.of_kernel
+    functions = dict.fromkeys([target.plan.function for target in targets.chosen])
+    for name in [one for one in functions if one is not None][: 0 if in_kernel else _NAMED]:
+        copies = asked.ask("inlined", name)
+        if copies:
+            places = "1 place: probe it" if copies == 1 else f"{copies} places: probe them"
+            reasons.append(f"`{name}` is inlined in {places} with `-f '{name}%inline'`")
+    if not (in_kernel or options.pids or options.program):
+        for pid, path in running_copies(options.binary)[:_NAMED]:
+            reasons.append(f"process {pid} runs another file of that name: `-x {path}`")
+    if reasons:
+        return reasons
+    if options.program:
+        return [_unhit(options.program[0], options.binary)]
+    if options.pids:
+        which = "process" if len(options.pids) == 1 else "processes"
+        return [f"{which} {', '.join(map(str, options.pids))} never reached the probed code"]
+    return ["no process reached the probed code"]
 
 
 def _unhit(word: str, binary: str) -> str:

@@ -44,6 +44,7 @@ __all__ = [
     "Target",
     "Targets",
     "collect",
+    "inlined_copies",
     "named",
     "traceable",
     "whole_names",
@@ -498,7 +499,7 @@ def _resolved(request: Request, ask: Callable[[str], CheckedArgument]) -> Reques
     after = [one.expression for one in comparisons(filter)]
     further = [one for one in request.further if one not in before or one in after]
     further += [one for one in after if one not in BUILTINS]
-    return Request(request.shown, tuple(dict.fromkeys(further)), filter, request.lines)
+    return request.replaced(further=tuple(dict.fromkeys(further)), filter=filter)
 
 
 def _asked_all(probe: Probe, text: str) -> tuple[CheckedArgument, ...]:
@@ -575,6 +576,14 @@ def _pairing(probe: Probe, key: str) -> CheckedArgument:
 # What of a pattern's functions the running kernel lets be probed: a glob asks for those alone.
 #
 # A function that was named is another matter: its refusal is the answer.
+
+
+def inlined_copies(program: Program, name: str) -> int:
+    """How many copies of a function others have, where a probe of it sees no call; 0 of none."""
+    try:
+        return len(program.probe(f"{name}%inline").each())
+    except CompileError:
+        return 0
 
 
 def traceable(

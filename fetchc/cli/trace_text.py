@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import chain
 
 from fetchc.diag.render import printable
@@ -10,7 +11,7 @@ from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Container, Iterable, Mapping, Sequence
     from typing import Any
 
     from fetchc.cli.trace_events import Hit
@@ -32,20 +33,26 @@ _UNSEEN = "?\0"  # the value of an entry that was not seen: by identity, no text
 class TextLines:
     """One line a hit; ``timed``: with the time it took, between process and function.
 
-    Times are seconds since the first hit. Whatever the traced memory holds, a line is one line,
+    ``clock``: times are seconds since the first hit (``relative``), since the line before
+    (``delta``), or of the day (``wall``). Whatever the traced memory holds, a line is one line,
     of printable characters only.
     """
 
-    def __init__(self, targets: Iterable[Target], timed: bool) -> None:
+    def __init__(self, targets: Iterable[Target], timed: bool, clock: str = "relative") -> None:
         listed = list(targets)
         names = {each.plan.event: _name(each) for each in listed}
         width = min(_FUNCTION, max((len(name) for name in names.values()), default=0))
         self._columns = {
-            each.plan.event: _Columns(f"{names[each.plan.event]:<{width}}", each.labels, timed)
+            each.plan.event: _Columns(
+                f"{names[each.plan.event]:<{width}}", each.labels, timed, clock != "relative"
+            )
             for each in listed
         }
         self._timed = timed
         self._origin: list[float] = []
+        self._moment: Callable[[float], str] | None = None
+        if clock != "relative":
+            self._moment = _Delta() if clock == "delta" else _Wall()
         self._tasks: dict[tuple[str, int, int], str] = {}
 
     def line(self, hit: Hit, frames: Iterable[Frame] = ()) -> str:
@@ -55,7 +62,8 @@ class TextLines:
             self._origin.append(event.timestamp)
         columns = self._columns[event.plan.event]
         task = self._task(event.comm, event.pid, event.thread)
-        shown: tuple[Any, ...] = (event.timestamp - self._origin[0], task)
+        now = event.timestamp - self._origin[0] if self._moment is None else event.timestamp
+        shown: tuple[Any, ...] = (now if self._moment is None else self._moment(now), task)
         if self._timed:
             shown += (_took(hit.latency),)
         line = columns.line(shown + columns.cells(event.args, event.faults))
@@ -101,16 +109,41 @@ def _shown(value: Value) -> object:
     return value if type(value) is int else printed(value, ())
 
 
+class _Wall:
+    """The time of the day of a moment of the trace clock, CLOCK_MONOTONIC."""
+
+    def __init__(self) -> None:
+        self._ahead = time.time() - time.monotonic()
+
+    def __call__(self, now: float) -> str:
+        seconds = now + self._ahead
+        whole = int(seconds)
+        return (
+            f"{time.strftime('%H:%M:%S', time.localtime(whole))}.{int((seconds - whole) * 1e6):06}"
+        )
+
+
+class _Delta:
+    """The seconds since the moment before."""
+
+    def __init__(self) -> None:
+        self._before: float | None = None
+
+    def __call__(self, now: float) -> str:
+        before, self._before = self._before, now
+        return f"+{0.0 if before is None else now - before:.6f}"
+
+
 class _Columns:
     """Lines of one target: ``label=value`` side by side, in columns that grow with their values."""
 
-    def __init__(self, name: str, labels: Iterable[str], timed: bool) -> None:
+    def __init__(self, name: str, labels: Iterable[str], timed: bool, worded: bool) -> None:
         self._labels = list(labels)
         self._heads = [f"{printable(label)}=" for label in self._labels]
         self._widths = [len(head) for head in self._heads]
         took = "%s" if timed else ""
-        self._before = f"%12.6f  %s  {took}{name.replace('%', '%%')}  "
-        self._unchanging = len(name) + 18 + len(_took(0.0)) * timed
+        self._before = f"{'%15s' if worded else '%12.6f'}  %s  {took}{name.replace('%', '%%')}  "
+        self._unchanging = len(name) + 18 + 3 * worded + len(_took(0.0)) * timed
         self._settle()
 
     def _settle(self) -> None:

@@ -32,13 +32,14 @@ def run(options: Options, output: Output) -> int:
     if not shown:
         output.say("no name is visible here")
     width = max((len(each.name) for each in shown), default=0)
-    types = max((min(len(each.type), 40) for each in shown), default=0)
+    spelled = [output.types(each.type) for each in shown]
+    types = max((min(len(each), 40) for each in spelled), default=0)
     places = max((len(each.where) for each in shown if each.where != NOWHERE), default=0)
-    for each in shown:
-        head = f"{each.name:<{width}}  {each.type:<{types}}"
+    for each, type in zip(shown, spelled, strict=True):
+        head = f"{each.name:<{width}}  {type:<{types}}"
         if each.reason is not None:
             where = "" if each.where == NOWHERE else f"  {each.where:<{places}}"
-            output.line(f"{head}{where}  -- {each.reason}")
+            output.line(f"{head}{where}  -- {output.types(each.reason)}")
             continue
         texts = [f"{suffix}={body}" if suffix else body for suffix, body in each.fetchargs]
         output.line(f"{head}  {each.where:<{places}}  {' '.join(texts)}")

@@ -7,6 +7,7 @@ from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Literal
 
     # What callers branch on. The code of a diagnostic is for people: it may change its meaning.
@@ -94,6 +95,18 @@ class Diagnostic(Record):
         """``warning`` for the FC06 family (right, but it can surprise), else ``error``."""
         return "warning" if self.code.startswith("FC06") else "error"
 
+    def reworded(self, word: Callable[[str], str]) -> Diagnostic:
+        """The same diagnostic with ``word`` of each of its texts; its places stay."""
+        primary, secondary = self.primary, self.secondary
+        return self.replaced(
+            message=word(self.message),
+            primary=None if primary is None else Label(primary.span, word(primary.text)),
+            secondary=tuple([Label(each.span, word(each.text)) for each in secondary]),
+            notes=tuple([word(each) for each in self.notes]),
+            help=None if self.help is None else word(self.help),
+            origin=None if self.origin is None else word(self.origin),
+        )
+
     @property
     def blames_file(self) -> bool:
         """Whether the file cannot be read, and the expression is not to blame.
@@ -116,15 +129,7 @@ def shortened(diagnostic: Diagnostic) -> Diagnostic:
     texts = (diagnostic.message, diagnostic.help or "", diagnostic.origin or "", *diagnostic.notes)
     if max(map(len, texts)) <= LONGEST and all(len(each.text) <= LONGEST for each in labels):
         return diagnostic
-    primary, secondary = diagnostic.primary, diagnostic.secondary
-    return diagnostic.replaced(
-        message=cut(diagnostic.message),
-        primary=None if primary is None else Label(primary.span, cut(primary.text)),
-        secondary=tuple([Label(each.span, cut(each.text)) for each in secondary]),
-        notes=tuple([cut(each) for each in diagnostic.notes]),
-        help=None if diagnostic.help is None else cut(diagnostic.help),
-        origin=None if diagnostic.origin is None else cut(diagnostic.origin),
-    )
+    return diagnostic.reworded(cut)
 
 
 # ------------------------------------------------------------------------------

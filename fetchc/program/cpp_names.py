@@ -12,6 +12,7 @@ __all__ = [
     "bracketed",
     "canonical",
     "is_instance",
+    "short_types",
     "spelling_key",
 ]
 
@@ -29,6 +30,7 @@ SHORT = {
     "std::basic_ostream<char>": "std::ostream",
     "std::basic_istream<char>": "std::istream",
 }
+_SHORTEST = frozenset(SHORT.values())
 _WORDS = {
     "unsigned": "unsigned int",
     "long int": "long",
@@ -162,6 +164,35 @@ def spelling_key(text: str) -> object:
     words = text.replace("<", " ").replace(",", " ").split()
     hidden = tuple([one for one in INLINE if one in text])
     return canonical(text), tuple(sorted(_KEYS.intersection(words))), hidden
+
+
+def short_types(text: str, depth: int = 0) -> str:
+    """A text with the types of C++'s library in it as people write them.
+
+    ``std::map<std::string, Order>``: without the arguments that are defaults, without inline
+    namespaces, with the short names of strings and streams. All else stays as it is.
+    """
+    if "std::" not in text or depth > DEEPEST:
+        return text
+    for hidden in INLINE:
+        text = text.replace(f"std::{hidden}", "std::")
+    parts, at = [], 0
+    while (start := text.find("std::", at)) >= 0:
+        end = start + 5
+        while text[end : end + 1].isalnum() or text[end : end + 1] in ("_", ":"):
+            end += 1
+        close = end + _closed(text[end:]) if text[end : end + 1] == "<" else len(text)
+        if close == len(text):  # no template, or a part of one
+            parts.append(text[at:end])
+            at = end
+            continue
+        inner = [short_types(one, depth + 1) for one in arguments(text[end + 1 : close])]
+        kept = inner[: len(_written([canonical(one) for one in inner]))]
+        name = f"{text[start:end]}<{', '.join(kept)}>"
+        short = canonical(name)
+        parts += [text[at:start], short if short in _SHORTEST else name]
+        at = close + 1
+    return "".join(parts) + text[at:]
 
 
 def _closed(text: str) -> int:

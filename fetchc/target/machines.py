@@ -290,6 +290,11 @@ class Convention(Record):
     rules: EightbyteRules | WordRules | GoRules
 
 
+def cache_line(machine: str) -> int:
+    """Bytes of a line of the first data cache of a machine (a key of ``targets/arch``)."""
+    return int(table(f"arch/{machine}")["cache_line"]["bytes"])
+
+
 def table(name: str) -> Mapping[str, Any]:
     """The raw table of one file: ``kernel/linux`` is ``targets/kernel/linux.toml``.
 

@@ -18,7 +18,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["WAITING", "Command", "WatchedFiles", "find_program", "mapped", "unloaded"]
+__all__ = [
+    "WAITING",
+    "Command",
+    "WatchedFiles",
+    "find_program",
+    "mapped",
+    "running_copies",
+    "unloaded",
+]
 
 # What the process is called until it is the program (comm, up to 15 bytes): its hits before
 # that are those of the tracer's own code in a shared library.
@@ -172,6 +180,22 @@ def unloaded(pid: int, path: str) -> str | None:
         own = os.path.realpath(f"/proc/{pid}/exe") == real + DELETED
         return f"{before}; trace that one with `-x /proc/{pid}/exe`" if own else before
     return f"process {pid} has not loaded `{path}`; it, or a child of it, may do so later"
+
+
+def running_copies(path: str) -> list[tuple[int, str]]:
+    """Processes whose program is called like the file at ``path`` and is another file."""
+    found = []
+    for entry in os.listdir("/proc"):
+        try:
+            program = os.readlink(f"/proc/{entry}/exe") if entry.isdecimal() else ""
+            if os.path.basename(program).removesuffix(DELETED) != os.path.basename(path):
+                continue
+            if not os.path.samefile(f"/proc/{entry}/exe", path):
+                plain = os.path.exists(program) and os.path.samefile(f"/proc/{entry}/exe", program)
+                found.append((int(entry), program if plain else f"/proc/{entry}/exe"))
+        except OSError:
+            continue  # it has ended, is another user's, or a thread of the kernel
+    return sorted(found)
 
 
 # ------------------------------------------------------------------------------

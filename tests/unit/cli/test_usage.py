@@ -21,7 +21,7 @@ CPP = str(fixture("cpp/addressbook/g++-O2"))
         (["functions", C], f"name the file to probe with `-x`: `-x {C}`"),
         (["trace", "--duration", "1", "-x", C], "did you mean `--timeout`?"),
         (["trace", "--fitler", "a == 1", "-x", C], "did you mean `--filter`?"),
-        (["trace", "-o", "file", "-x", C], "did you mean `> FILE`?"),
+        (["types", "-o", "file", "-x", C], "did you mean `> FILE`?"),
         (["trace", "--timeout", "2x", "-x", C], "a time above 0, not `2x`"),
         (["trace", "--timeout", "ms", "-x", C], "a time above 0, not `ms`"),
         (["trace", "--timeout", "nan", "-x", C], "a time above 0, not `nan`"),
