@@ -13,7 +13,15 @@ if TYPE_CHECKING:
     from fetchc.api.live_tracing import Tracing, tracing
     from fetchc.api.probe import Argument, Probe
     from fetchc.debuginfo.environment import CacheFolder, Environment
-    from fetchc.diag.diagnostic import CompileError, DebugInfoError, Error, TracerError
+    from fetchc.diag.diagnostic import (
+        CompileError,
+        DebugInfoError,
+        Diagnostic,
+        Error,
+        TracerError,
+    )
+    from fetchc.driver.visible_variables import VisibleVariable as Variable
+    from fetchc.tracer.events import Event
 
 __version__ = "0.1.0"
 
@@ -22,12 +30,15 @@ __all__ = [
     "CacheFolder",
     "CompileError",
     "DebugInfoError",
+    "Diagnostic",
     "Environment",
     "Error",
+    "Event",
     "Probe",
     "Program",
     "TracerError",
     "Tracing",
+    "Variable",
     "__version__",
     "bulk",
     "open",
@@ -39,12 +50,15 @@ _HOMES = {
     "CacheFolder": "fetchc.debuginfo.environment",
     "CompileError": "fetchc.diag.diagnostic",
     "DebugInfoError": "fetchc.diag.diagnostic",
+    "Diagnostic": "fetchc.diag.diagnostic",
     "Environment": "fetchc.debuginfo.environment",
     "Error": "fetchc.diag.diagnostic",
+    "Event": "fetchc.tracer.events",
     "Probe": "fetchc.api.probe",
     "Program": "fetchc.api.library",
     "TracerError": "fetchc.diag.diagnostic",
     "Tracing": "fetchc.api.live_tracing",
+    "Variable": "fetchc.driver.visible_variables",
     "bulk": "fetchc.answers.batch_questions",
     "open": "fetchc.api.library",
     "tracing": "fetchc.api.live_tracing",
@@ -55,4 +69,9 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'fetchc' has no attribute {name!r}")
-    return getattr(__import__(home, fromlist=[name]), name)
+    own = "VisibleVariable" if name == "Variable" else name
+    return getattr(__import__(home, fromlist=[own]), own)
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *globals()})

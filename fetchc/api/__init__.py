@@ -8,19 +8,43 @@ from __future__ import annotations
 
 from fetchc.diag.diagnostic import reject
 
-__all__ = ["LONGEST_NAME", "given"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["LONGEST_NAME", "expect", "expect_all", "given"]
 
 LONGEST_NAME = 1 << 14  # characters of a name, a glob or a point that somebody gives
 _SHOWN = 40  # of them in a message
+
+
+def expect(value: object, wanted: type | tuple[type, ...], what: str) -> None:
+    """Raise TypeError where ``value`` is no ``wanted``; ``what`` says what it has to be."""
+    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is int):
+        raise TypeError(f"{what}, not of type {type(value).__name__}")
+
+
+def expect_all(values: Iterable[object], wanted: type | tuple[type, ...], what: str) -> None:
+    """The same for each of several ``values``; a string is not taken for its characters."""
+    if isinstance(values, str | bytes) or not hasattr(type(values), "__iter__"):
+        raise TypeError(f"{what} are a list, not of type {type(values).__name__}")
+    for value in values:
+        expect(value, wanted, f"each of {what} is {_words(wanted)}")
+
+
+def _words(wanted: type | tuple[type, ...]) -> str:
+    named = wanted if isinstance(wanted, tuple) else (wanted,)
+    return " or ".join({str: "a string", int: "a number"}.get(one, one.__name__) for one in named)
 
 
 def given(text: object, what: str, most: int | None = LONGEST_NAME) -> None:
     """Refuse what is no string that can be asked for: FC0101, or FC0102 where it is too long.
 
     ``what`` is what it is given as: ``a glob``. ``most`` is None where the parser has a bound.
+    Raises TypeError for what is no string.
     """
     if not isinstance(text, str):
-        raise reject("FC0101", f"{what} is a string, not of type {type(text).__name__}")
+        raise TypeError(f"{what} is a string, not of type {type(text).__name__}")
     if most is None:
         return
     if len(text) > most:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from _thread import RLock
 
-from fetchc.api import given
+from fetchc.api import expect, expect_all, given
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.open_file import open_binary
-from fetchc.diag.diagnostic import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,6 +60,9 @@ class Program:
         arch: str | None = None,
         environment: Environment = DEFAULT,
     ) -> None:
+        for folders_given, what in ((references, "references"), (debug_dirs, "debug_dirs")):
+            if folders_given:
+                expect_all(folders_given, (str, bytes, os.PathLike), what)
         search = None
         if debug_file is not None or debug_dirs:
             from fetchc.debuginfo.separate.debug_file_search import Search
@@ -88,6 +91,9 @@ class Program:
         if wanted not in self._kernels:
             self._kernels[wanted] = kernel(wanted)
         return self._kernels[wanted]
+
+    def __repr__(self) -> str:
+        return f"<fetchc.Program {self.path} ({self.architecture})>"
 
     @property
     def path(self) -> str:
@@ -222,6 +228,8 @@ class Program:
         for text, what in ((function, "a function"), (at, "a point"), (kernel, "a kernel")):
             if text is not None:
                 given(text, what)
+        if active is not None:
+            expect(active, int, "`active` is a number")
         from fetchc.syntax.expression_parser import parse_point
 
         try:
@@ -292,4 +300,4 @@ def _path(given: str | os.PathLike[str]) -> str:
         return os.fsdecode(given)
     except TypeError:
         what = f"a path is a string or of pathlib, not of type {type(given).__name__}"
-        raise DebugInfoError("FC0901", repr(given)[:40], what) from None
+        raise TypeError(what) from None

@@ -34,6 +34,11 @@ class Tracing:
         self._named: set[str] = set()
         self._started = False
 
+    def __repr__(self) -> str:
+        state = "started" if self._started else "not started"
+        names = ", ".join(sorted(self._named)) or "no probes"
+        return f"<fetchc.Tracing {names} ({state})>"
+
     def __enter__(self) -> Tracing:
         self._session.__enter__()
         return self
@@ -51,8 +56,11 @@ class Tracing:
 
         Raises CompileError where an expression has to be refused.
         """
+        from fetchc.api import expect
+        from fetchc.api.probe import Probe
         from fetchc.emit.probe_definition import event_name
 
+        expect(probe, Probe, "a probe is what Program.probe gives")
         event = event_name(probe.named_after, self._named)
         plan = probe.plan(expressions, self._session.group, event)
         self._session.add(plan)
@@ -61,6 +69,10 @@ class Tracing:
 
     def only(self, *pids: int) -> None:
         """Trace these processes and the children they will have, no others."""
+        from fetchc.api import expect
+
+        for pid in pids:
+            expect(pid, int, "a PID is a number")
         self._session.only(pids)
 
     def start(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from _thread import RLock
 
-from fetchc.api import given
+from fetchc.api import expect_all, given
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
 from fetchc.driver.probe_points import PointRequest, find_site
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.explain_fetch import Explained
     from fetchc.driver.probe_output import Named
-    from fetchc.driver.visible_variables import Shown
+    from fetchc.driver.visible_variables import VisibleVariable
     from fetchc.emit.output_formats import Event, Written
     from fetchc.ir.fetch import Decode
     from fetchc.program import protocol
@@ -50,6 +50,10 @@ class Argument:
                 raise
             self._refusal = refusal
             self._whole = self._compile(whole=True)
+
+    def __repr__(self) -> str:
+        fetched = f" = {self.at_one_address}" if self._bare is not None else ", in parts"
+        return f"<fetchc.Argument {self.text!r}{fetched} at {self.probe.named_after}>"
 
     def _compile(self, whole: bool) -> Compiled:
         probe = self.probe
@@ -136,6 +140,10 @@ class Probe:
         self._found = found
         self._kernel = kernel
         self._source: tuple[str | None] | None = None  # read once: a table of lines is long
+
+    def __repr__(self) -> str:
+        at = "" if self.in_kernel else f" at {self.address:#x}"
+        return f"<fetchc.Probe {self.named_after} ({self.kind}{at})>"
 
     @property
     def function(self) -> Function | None:
@@ -245,7 +253,7 @@ class Probe:
             return ((self, tuple(arguments)),)
         return tuple([(probe, tuple([one.at(probe) for one in arguments])) for probe in probes])
 
-    def variables(self) -> tuple[Shown, ...]:
+    def variables(self) -> tuple[VisibleVariable, ...]:
         """Every name visible here: its type, its place, its fetch-arg or why there is none."""
         from fetchc.driver.visible_variables import visible
 
@@ -294,8 +302,9 @@ class Probe:
 
         Raises CompileError where one of them cannot be fetched, or all of them are too many.
         """
-        from fetchc.tracer.event_plan import plan
+        from fetchc.tracer.event_plan import CheckedArgument, plan
 
+        expect_all(wanted, (str, CheckedArgument), "expressions")
         listed: list[CheckedArgument] = []
         for one in wanted:
             listed += self.asked_all(one) if isinstance(one, str) else [one]
@@ -334,6 +343,7 @@ class Probe:
         return "\n".join([probe._line(argument, group, event) for probe, argument in places])
 
     def _require_own(self, arguments: Sequence[Argument]) -> None:
+        expect_all(arguments, Argument, "arguments")
         # Where a value is holds at one point, and what may be written for one kernel.
         for each in arguments:
             other = each.probe

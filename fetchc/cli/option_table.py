@@ -110,7 +110,7 @@ COMMANDS = {
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
-            "summary", "stack", "stack_bytes", "strict", "traced", "results", "time",
+            "summary", "stack", "stack_bytes", "strict", "traced", "results", "time", "pretty",
             *_READING,
         ), True,
     ),
@@ -276,6 +276,7 @@ OPTIONS = {
         "format", ("--format",), "F", "text, jsonl, or folded: stacks for flame graphs",
         ("text", "jsonl", "folded"),
     ),
+    "pretty": Option("pretty", ("--pretty",), None, "structures over several lines"),
     "results": Option("output", ("-o", "--output"), "FILE", "results to FILE, not to COMMAND's"),
     "time": Option(
         "time", ("--time",), "T", "of each line: wall, relative (to the first) or delta",
@@ -367,6 +368,7 @@ class Options:
         self.count_by: str | None = None
         self.top: int | None = None
         self.interval: float | None = None
+        self.pretty = False
         self.time = "relative"
         self.sums: list[str] = []
         self.by: str | None = None

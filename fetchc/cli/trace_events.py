@@ -194,7 +194,9 @@ class Show:
         self._json = options.format == "jsonl"
         timed = options.latency or options.since is not None
         self._source_lines = options.stack == "lines"
-        self._lines = _lines(targets, timed, self._json, options.time) if request.lines else None
+        self._lines = (
+            _lines(targets, timed, self._json, options, output.colored) if request.lines else None
+        )
         self._stacks = stacks
         self._with_stack = bool(options.stack)
         self._pointers = {
@@ -222,9 +224,9 @@ class Show:
 
             self._tallies.append(Summary())
         # Hits of which all that is wanted is a line: from the record to the line at once.
-        plainly = self._lines is not None and not (
-            timed or self._with_stack or self._tallies or options.time != "relative"
-        )
+        closely = timed or self._with_stack or self._tallies
+        closely = closely or options.pretty or options.time != "relative" or output.colored
+        plainly = self._lines is not None and not closely
         self._plain = {
             each.plan.event: each
             for each in targets
@@ -446,14 +448,16 @@ def has_function(part: object) -> bool:
             return False
 
 
-def _lines(targets: Sequence[Target], timed: bool, json: bool, clock: str) -> TextLines | JsonLines:
+def _lines(
+    targets: Sequence[Target], timed: bool, json: bool, options: Options, colored: bool
+) -> TextLines | JsonLines:
     if json:
         from fetchc.cli.trace_json import JsonLines
 
         return JsonLines(targets, timed)
     from fetchc.cli.trace_text import TextLines
 
-    return TextLines(targets, timed, clock)
+    return TextLines(targets, timed, options.time, options.pretty, colored)
 
 
 # ------------------------------------------------------------------------------

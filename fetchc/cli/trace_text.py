@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import time
 from itertools import chain
 
 from fetchc.diag.render import printable
-from fetchc.tracer.display_values import escaped, printed
+from fetchc.tracer.display_values import CutList, CutStructure, escaped, printed
 from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_events import Hit
     from fetchc.cli.trace_targets import Target
     from fetchc.tracer.decode import Decoder
-    from fetchc.tracer.events import Plan, Value
+    from fetchc.tracer.events import Event, Plan, Value
     from fetchc.tracer.record_reader import Columns, ReadLine, ReadLines
     from fetchc.tracer.stacks import Frame
 
-__all__ = ["TextLines"]
+__all__ = ["TextLines", "painted"]
 
 _PROCESS = 18  # columns: a comm of 10, a slash, a number of 7
 _FUNCTION = 40  # of functions in a column; longer ones push the rest to the right
@@ -38,17 +39,29 @@ class TextLines:
     of printable characters only.
     """
 
-    def __init__(self, targets: Iterable[Target], timed: bool, clock: str = "relative") -> None:
+    def __init__(
+        self,
+        targets: Iterable[Target],
+        timed: bool,
+        clock: str = "relative",
+        pretty: bool = False,
+        colored: bool = False,
+    ) -> None:
         listed = list(targets)
         names = {each.plan.event: _name(each) for each in listed}
         width = min(_FUNCTION, max((len(name) for name in names.values()), default=0))
         self._columns = {
             each.plan.event: _Columns(
-                f"{names[each.plan.event]:<{width}}", each.labels, timed, clock != "relative"
+                f"{names[each.plan.event]:<{width}}",
+                () if pretty else each.labels,
+                timed,
+                clock != "relative",
             )
             for each in listed
         }
         self._timed = timed
+        self._pretty = {each.plan.event: each.labels for each in listed} if pretty else None
+        self._colored = colored
         self._origin: list[float] = []
         self._moment: Callable[[float], str] | None = None
         if clock != "relative":
@@ -67,6 +80,11 @@ class TextLines:
         if self._timed:
             shown += (_took(hit.latency),)
         line = columns.line(shown + columns.cells(event.args, event.faults))
+        if self._pretty is not None:
+            for label in self._pretty[event.plan.event]:
+                line += f"\n    {printable(label)} = {_pretty(event, label)}"
+        if self._colored:
+            line = painted(line)
         for frame in frames:
             line += f"\n{'':>14}{printable(str(frame))}"
             if frame.not_unwound is not None:
@@ -95,6 +113,54 @@ class TextLines:
                 self._tasks.clear()
             self._tasks[comm, pid, thread] = task = f"{shown:<{_PROCESS}}"
         return task
+
+
+# The values of a line: strings, what was not read, numbers behind `=`, `[` and commas.
+_VALUES = re.compile(
+    r"""(?P<text>"(?:[^"\\]|\\.)*"…?)|(?P<fault>\(fault\)|\(no address\))"""
+    r"""|(?:(?<== )|(?<==)|(?<=[=, \[]\[)|(?<=, ))"""
+    r"""(?P<number>-?(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]?\d+)?)\b)"""
+)
+_SGR = {"text": "32", "fault": "31", "number": "36"}  # colours. Source: ECMA-48, SGR
+
+
+def painted(line: str) -> str:
+    """A line with its values in colours: texts green, numbers cyan, what was not read red."""
+    return _VALUES.sub(lambda found: f"\x1b[{_SGR[found.lastgroup or '']}m{found[0]}\x1b[0m", line)
+
+
+_NARROW = 72  # characters of a value that stays on one line
+
+
+def _pretty(event: Event, label: str) -> str:
+    if label not in event.args:
+        return "?"
+    return _broken(event.args[label], event.faults, label, "    ")
+
+
+def _broken(value: Value, faults: Container[str], path: str, indent: str) -> str:
+    # A line for each member or element of what is too long for one line.
+    text = printed(value, faults, path)
+    if len(text) <= _NARROW:
+        return text
+    deeper = indent + "  "
+    if type(value) in (dict, CutStructure) and isinstance(value, dict):
+        parts = [
+            f"{escaped(name)} = {_broken(one, faults, f'{path}.{name}', deeper)}"
+            for name, one in value.items()
+        ]
+        parts += ["…"] * isinstance(value, CutStructure)
+        ends = "{}"
+    elif type(value) in (list, CutList) and isinstance(value, list):
+        each = enumerate(value)
+        parts = [_broken(one, faults, f"{path}[{at}]", deeper) for at, one in each]
+        if isinstance(value, CutList):
+            parts = ["…", *parts] if value.last else [*parts, "…"]
+        ends = "[]"
+    else:
+        return text
+    lines = [ends[0], *[deeper + one for one in parts], indent + ends[1]]
+    return "\n".join(lines)
 
 
 def _took(latency: float | None) -> str:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
-    from fetchc.driver.visible_variables import Shown
+    from fetchc.driver.visible_variables import VisibleVariable
 
 __all__ = ["run"]
 
@@ -46,7 +46,7 @@ def run(options: Options, output: Output) -> int:
     return 0
 
 
-def _object(each: Shown) -> dict[str, Any]:
+def _object(each: VisibleVariable) -> dict[str, Any]:
     return {
         "name": each.name,
         "kind": each.kind,

@@ -40,6 +40,9 @@ class CacheFolder:
         self.notes: list[str] = []
         self._pending: list[Callable[[], None]] = []
 
+    def __repr__(self) -> str:
+        return f"<fetchc.CacheFolder {self.path}>"
+
     def save_later(self, write: Callable[[], None]) -> None:
         """Have ``write`` called by :meth:`save`, or earlier when many others wait."""
         if len(self._pending) == _MOST_PENDING:

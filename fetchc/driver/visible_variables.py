@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["Shown", "visible"]
+__all__ = ["VisibleVariable", "visible"]
 
 
-class Shown(Record):
+class VisibleVariable(Record):
     """One variable as a listing shows it.
 
     ``place`` is where it is, ``where`` the same in words. ``fetchargs`` are the fetch-args of
@@ -42,8 +42,11 @@ class Shown(Record):
     fetchargs: tuple[tuple[str, str], ...]
     reason: str | None
 
+    def __repr__(self) -> str:
+        return f"<fetchc.Variable {self.name}: {self.type}, {self.where}>"
 
-def visible(program: Program, found: ProbePoint, kernel: Kernel) -> tuple[Shown, ...]:
+
+def visible(program: Program, found: ProbePoint, kernel: Kernel) -> tuple[VisibleVariable, ...]:
     """Locals and parameters visible at the site, those first that hide later ones.
 
     At a static probe its arguments come before them.
@@ -65,7 +68,7 @@ def visible(program: Program, found: ProbePoint, kernel: Kernel) -> tuple[Shown,
     return tuple(shown)
 
 
-def _handed_over(found: ProbePoint, kernel: Kernel) -> list[Shown]:
+def _handed_over(found: ProbePoint, kernel: Kernel) -> list[VisibleVariable]:
     from fetchc.check.special_names import argument, arguments
 
     assert found.site.static is not None
@@ -85,11 +88,13 @@ def _handed_over(found: ProbePoint, kernel: Kernel) -> list[Shown]:
             reason = refusal.diagnostics[0].message
             place = Absent(_absence(refusal), reason)
         where = describe_place(found.site, place)
-        shown.append(Shown(name, "argument", type_name, 0, place, where, fetchargs, reason))
+        shown.append(
+            VisibleVariable(name, "argument", type_name, 0, place, where, fetchargs, reason)
+        )
     return shown
 
 
-def _shown(found: ProbePoint, kernel: Kernel, variable: Variable, results: int) -> Shown:
+def _shown(found: ProbePoint, kernel: Kernel, variable: Variable, results: int) -> VisibleVariable:
     checker = Checker(found.site)
     name = variable.name.lstrip("&")
     type_name = checker.spell(_named_type(checker, variable))
@@ -112,7 +117,9 @@ def _shown(found: ProbePoint, kernel: Kernel, variable: Variable, results: int) 
         if place is None or isinstance(place, Absent):
             place = Absent(_absence(refusal), reason)
     where = describe_place(found.site, place)
-    return Shown(name, variable.kind, type_name, variable.line, place, where, fetchargs, reason)
+    return VisibleVariable(
+        name, variable.kind, type_name, variable.line, place, where, fetchargs, reason
+    )
 
 
 def _absence(refusal: CompileError) -> Absence:

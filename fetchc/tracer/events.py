@@ -194,6 +194,11 @@ class Event:
         self.faults = faults
         self.stack = stack
 
+    def __repr__(self) -> str:
+        values = ", ".join(f"{label}={value!r}" for label, value in self.args.items())
+        task = f"{self.comm}/{self.pid}"
+        return f"<fetchc.Event {self.name} {task} at {self.timestamp:.6f} {values}".rstrip() + ">"
+
 
 # ------------------------------------------------------------------------------
 # Pairs of entries and returns.

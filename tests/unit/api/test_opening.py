@@ -25,7 +25,7 @@ def test_paths_of_pathlib() -> None:
 
 @pytest.mark.parametrize("wrong", [3, None])
 def test_what_is_no_path(wrong: object) -> None:
-    with pytest.raises(fetchc.DebugInfoError, match="a path is a string or of pathlib, not of"):
+    with pytest.raises(TypeError, match="a path is a string or of pathlib, not of type"):
         fetchc.open(wrong)  # type: ignore[arg-type]
 
 

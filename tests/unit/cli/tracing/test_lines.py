@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from fetchc.cli.trace_events import Hit
 from fetchc.cli.trace_json import JsonLines
-from fetchc.cli.trace_text import TextLines
+from fetchc.cli.trace_text import TextLines, painted
 from fetchc.tracer.display_values import (
     CutList,
     CutString,
@@ -223,3 +224,57 @@ def test_an_entry_that_was_not_seen_has_no_values() -> None:
     assert json.loads(JsonLines([target("hit", MADE, "n", "s")], True).line(hit({"s": "a"})))[
         "args"
     ] == {"s": "a"}
+
+
+def test_colours_of_values() -> None:
+    line = '   0.5  a/7  f  p->list[2].i=-5  s="a \\" 1, 2"…  t={x=0x1f, y=[[1, 2.5e-3], [3]]}'
+    line += "  q=(fault)"
+    shown = painted(line)
+    assert re.sub(r"\x1b\[\d+m", "", shown) == line
+    cyan = re.findall(r"\x1b\[36m([^\x1b]*)\x1b\[0m", shown)
+    assert cyan == ["-5", "0x1f", "1", "2.5e-3", "3"]
+    assert '\x1b[32m"a \\" 1, 2"…\x1b[0m' in shown
+    assert "\x1b[31m(fault)\x1b[0m" in shown
+
+
+def test_colours_are_the_terminals_alone() -> None:
+    made = plan()
+    shown = Hit(target("hit", made, "n"), event(made, {"n": 3}), None)
+    targets = [target("hit", made, "n")]
+    assert "\x1b" not in TextLines(targets, False).line(shown)
+    assert "n=\x1b[36m3\x1b[0m" in TextLines(targets, False, colored=True).line(shown)
+
+
+def test_structures_over_several_lines() -> None:
+    made = plan()
+    inner: Value = {"name": "x" * 40, "rows": [{"a": 1, "b": "y" * 40}, {"a": 2, "b": "z" * 40}]}
+    shown = Hit(target("hit", made, "s", "n"), event(made, {"s": inner, "n": 7}, faults=()), None)
+    lines = TextLines([target("hit", made, "s", "n")], False, pretty=True).line(shown).split("\n")
+    assert lines[1:] == [
+        "    s = {",
+        f'      name = "{"x" * 40}"',
+        "      rows = [",
+        f'        {{a=1, b="{"y" * 40}"}}',
+        f'        {{a=2, b="{"z" * 40}"}}',
+        "      ]",
+        "    }",
+        "    n = 7",
+    ]
+
+
+@given(
+    st.recursive(
+        st.integers() | st.text(max_size=9) | st.none(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(max_size=9), inner),
+        max_leaves=40,
+    )
+)
+def test_broken_lines_have_the_words_of_one_line(value: Value) -> None:
+    made = plan()
+    shown = Hit(target("hit", made, "s"), event(made, {"s": value}), None)
+    broken = TextLines([target("hit", made, "s")], False, pretty=True).line(shown)
+    one = TextLines([target("hit", made, "s")], False).line(shown)
+    assert re.sub(r"[\s,=]", "", broken.partition("s =")[2]) == re.sub(
+        r"[\s,=]", "", one.partition("s=")[2]
+    )
+    assert all(line.isprintable() for line in broken.split("\n"))
