@@ -92,7 +92,9 @@ def _as_typed(function: Function, name: str) -> Function:
     # A library calls `open` by names of its own, such as `__libc_open64`: one address, one code.
     if function.name == name or function.symbol.partition("@")[0] != name:
         return function
-    if language(function.language).name != "C":
+    from fetchc.program.demangle import is_mangled
+
+    if language(function.language).name != "C" or is_mangled(name):
         return function  # the symbol is not what the source says
     return function.replaced(name=name)
 
