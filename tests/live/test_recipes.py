@@ -17,7 +17,7 @@ from tests.support.tracefs import require_uprobes
 pytestmark = pytest.mark.live
 
 PAGE = Path(ROOT) / "docs/recipes.md"
-SERVER = "/tmp/fetchc-recipes"  # as the page says it
+SERVER = "/tmp/fetchc_recipes"  # as the page says it
 RECIPE = re.compile(r"^## (.+?)\n.*?^```python\n(.*?)^```\n\n```text\n(.*?)^```", re.M | re.S)
 RECIPES = RECIPE.findall(PAGE.read_text())
 
