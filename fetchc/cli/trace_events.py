@@ -224,8 +224,8 @@ class Show:
 
             self._tallies.append(Summary())
         # Hits of which all that is wanted is a line: from the record to the line at once.
-        closely = timed or self._with_stack or self._tallies
-        closely = closely or options.pretty or options.time != "relative" or output.colored
+        closely = timed or self._with_stack or bool(self._tallies) or output.colored
+        closely = closely or options.pretty or options.time != "relative"
         plainly = self._lines is not None and not closely
         self._plain = {
             each.plan.event: each
