@@ -253,10 +253,11 @@ def _has_using_declarations(info: DebugInfo, source: Die) -> bool:
 
 
 def _blocks_below(info: DebugInfo, die: Die) -> Iterator[Die]:
-    for child in info.children(die):
-        if child.tag in INNER:
-            yield child
-            yield from _blocks_below(info, child)
+    waiting = [die]  # a loop: hostile files have blocks within each other without an end
+    while waiting:
+        inner = [child for child in info.children(waiting.pop()) if child.tag in INNER]
+        yield from inner
+        waiting += inner
 
 
 def _formal(info: DebugInfo, die: Die) -> Iterator[Die]:
