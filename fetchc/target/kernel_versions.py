@@ -28,6 +28,7 @@ __all__ = [
     "beyond_tables",
     "dotted",
     "kernel",
+    "parse_version",
     "previous",
     "running_version",
     "turns",
@@ -144,7 +145,9 @@ class Kernel(Record):
         0 where this version replaces none, or does it without harm.
         """
         facts = table("kernel/linux")["replaced_nops"].get(machine)
-        if facts is None or not _parse(facts["first"]) <= self.version < _parse(facts["until"]):
+        if facts is None or not parse_version(facts["first"]) <= self.version < parse_version(
+            facts["until"]
+        ):
             return 0
         return int(facts["bytes"])
 
@@ -189,7 +192,7 @@ def kernel(version: str) -> Kernel:
             help="write the first two numbers of `uname -r`, such as `5.10`, and for a 32-bit "
             "kernel `5.10/32`",
         )
-    oldest = _parse(facts["oldest"])
+    oldest = parse_version(facts["oldest"])
     if wanted < oldest:
         raise reject(
             "FC0506",
@@ -211,7 +214,7 @@ def kernel(version: str) -> Kernel:
 def beyond_tables(kernel: Kernel) -> tuple[Diagnostic, ...]:
     """FC0635 of a version that is newer than all that the tables know; else nothing."""
     newest = table("kernel/linux")["newest"]
-    if kernel.version <= _parse(newest):
+    if kernel.version <= parse_version(newest):
         return ()
     from fetchc.diag.diagnostic import Diagnostic
 
@@ -227,11 +230,11 @@ def turns() -> tuple[Version, ...]:
     Between two of them every definition has the same verdict.
     """
     facts = table("kernel/linux")
-    found = {_parse(facts["oldest"])}
+    found = {parse_version(facts["oldest"])}
     for limit in facts["limits"].values():
-        found.update([_parse(first) for first, _ in limit["steps"]])
+        found.update([parse_version(first) for first, _ in limit["steps"]])
     for nops in facts["replaced_nops"].values():
-        found.update([_parse(nops["first"]), _parse(nops["until"])])
+        found.update([parse_version(nops["first"]), parse_version(nops["until"])])
     for group in ("bases", "stores", "features"):
         for rule in [_rule(group, name) for name in facts[group]]:
             found.update([rule.first, *[first for _, first in rule.firsts]])
@@ -259,21 +262,22 @@ def _leading(version: str) -> Version | None:
     return int(major), int(minor)
 
 
-def _parse(version: str) -> Version:
+def parse_version(version: str) -> Version:
+    """The two numbers of ``A.B``."""
     major, minor = version.split(".")
     return int(major), int(minor)
 
 
 def _parse_both(versions: list[str]) -> tuple[Version, Version]:
     first, last = versions
-    return _parse(first), _parse(last)
+    return parse_version(first), parse_version(last)
 
 
 def _step(steps: list[tuple[str, int]], version: Version) -> Any:
     # Steps stand in rising order; the last one that is not newer than the version holds.
     value = None
     for first, of_first in steps:
-        if _parse(first) <= version:
+        if parse_version(first) <= version:
             value = of_first
     return value
 
@@ -299,14 +303,14 @@ def _read_rule(group: str, name: str) -> Rule:
     return Rule(
         name,
         rule.get("written", name),
-        _parse(rule["first"]),
+        parse_version(rule["first"]),
         kinds("kinds"),
         tuple(rule.get("on", ())),
         kinds("tolerated"),
-        _parse(rule["until"]) if "until" in rule else None,
-        tuple([(kind, _parse(first)) for kind, first in rule.get("firsts", {}).items()]),
+        parse_version(rule["until"]) if "until" in rule else None,
+        tuple([(kind, parse_version(first)) for kind, first in rule.get("firsts", {}).items()]),
         tuple(rule.get("not_at_return", ())),
         tuple(rule.get("typed", ())),
-        _parse(rule["by_type"]) if "by_type" in rule else None,
+        parse_version(rule["by_type"]) if "by_type" in rule else None,
         _parse_both(rule["mangled"]) if "mangled" in rule else None,
     )

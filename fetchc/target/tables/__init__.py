@@ -48,6 +48,7 @@ MODULES: dict[str, str] = {
     'arch/x86_64': 'arch_x86_64',
     'backend/bpftrace': 'backend_bpftrace',
     'backend/tetragon': 'backend_tetragon',
+    'kernel/bpf': 'kernel_bpf',
     'kernel/linux': 'kernel_linux',
     'kernel/macros': 'kernel_macros',
     'kernel/symbols': 'kernel_symbols',

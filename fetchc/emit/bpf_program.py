@@ -1,0 +1,555 @@
+"""From steps to the instructions of an eBPF program.
+
+One program makes one record for each hit: it reserves room in a ring buffer, runs the steps, and
+submits. Nothing here needs a kernel. Registers: the context is ``pt_regs``, R8 the record, R7 the
+address that a step reads from, R9 a number of bytes; values of steps are in the program's stack.
+
+The verifier follows every path, and two paths are one again where they differ in nothing that
+counts. So faults are kept in the record, whose bytes it does not track, and not in a register.
+"""
+
+from __future__ import annotations
+
+from fetchc.emit.bpf_assembler import (
+    CONTEXT,
+    FRAME,
+    R0,
+    R1,
+    R2,
+    R3,
+    R4,
+    R7,
+    R8,
+    R9,
+    Assembler,
+    Instruction,
+)
+from fetchc.ir.steps import (
+    ADDRESS,
+    COMM_BYTES,
+    CPU,
+    NUMBER,
+    PAGE_BYTES,
+    PROCESS,
+    THREAD,
+    TIME,
+    Arithmetic,
+    Constant,
+    EmitComm,
+    EmitMemory,
+    EmitNumber,
+    EmitText,
+    LoadBias,
+    ReadMemory,
+    ReadRegister,
+    faults_of,
+    operands,
+)
+from fetchc.record import Record, assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from fetchc.ir.steps import Program, Step
+    from fetchc.target.bpf_rules import BpfMachine, BpfRules
+
+__all__ = [
+    "NOT_FOLLOWED",
+    "Code",
+    "Maps",
+    "Point",
+    "TooLarge",
+    "children_code",
+    "ended_code",
+    "ring_record",
+    "text_rooms",
+]
+
+_NO_WAKE_UP = 1  # BPF_RB_NO_WAKEUP: who reads looks every few milliseconds
+_WORD = 8
+_PLAN_BITS = 16  # of a cookie; the file offset is above them
+_NOWHERE = -1  # an address that no program can read
+
+
+class TooLarge(Exception):
+    """An event does not fit into a program or a record; the text says which limit, in words."""
+
+
+class Point(Record):
+    """Where a program is attached: the plan's number, and the offset in the probed file.
+
+    ``returning``: where the function returns.
+    """
+
+    number: int
+    offset: int
+    returning: bool
+
+    @property
+    def cookie(self) -> int:
+        """The 64 bits that the kernel hands back to the program at this point."""
+        return self.offset << _PLAN_BITS | self.number
+
+
+class Maps(Record):
+    """File descriptors of maps: the ring buffer, the array whose number counts the lost records.
+
+    ``threads`` is a set of the threads to record, None for all.
+    """
+
+    ring: int
+    lost: int
+    threads: int | None = None
+
+
+class Code(Record):
+    """A program. ``starts`` are, in rising order, the first instruction of each step.
+
+    Each comes with the names of the fields that the step is for.
+    """
+
+    instructions: tuple[Instruction, ...]
+    starts: tuple[tuple[int, tuple[str, ...]], ...]
+
+    def bytes(self) -> bytes:
+        """What bpf(2) loads."""
+        return b"".join([one.bytes() for one in self.instructions])
+
+    def fields_at(self, instruction: int) -> tuple[str, ...]:
+        """The fields that an instruction is for; empty where it is for all of them."""
+        names: tuple[str, ...] = ()
+        for start, listed in self.starts:
+            if start > instruction:
+                break
+            names = listed
+        return names
+
+
+def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
+    """The rooms in bytes that each text of a record has, smallest first; none without texts.
+
+    A record is of the first size in which no text fills its room, or of the last one.
+    """
+    if not program.texts:
+        return ()
+    most = (rules.record_bytes - program.size) // program.texts // _WORD * _WORD
+    if most < _ROOMS[0]:
+        raise TooLarge(f"a record has no room for {program.texts} texts")
+    return tuple(dict.fromkeys([min(room, most) for room in _ROOMS]))
+
+
+_ROOMS = (64, 512, 4096)
+"""Bytes. Most texts are short; a fetch-arg's string has PATH_MAX at most."""
+
+
+def ring_record(
+    program: Program,
+    machine: BpfMachine,
+    rules: BpfRules,
+    maps: Maps,
+    point: Point | None,
+    returning: bool,
+    sleepable: bool,
+) -> Code:
+    """The program that records ``program`` at a hit.
+
+    ``point`` is where it is attached; None: at several points, each of which has its cookie.
+    Raises TooLarge where the event does not fit.
+    """
+    return _Emitter(program, machine, rules, maps, point, returning, sleepable).code()
+
+
+class _Emitter:
+    def __init__(
+        self,
+        program: Program,
+        machine: BpfMachine,
+        rules: BpfRules,
+        maps: Maps,
+        point: Point | None,
+        returning: bool,
+        sleepable: bool,
+    ) -> None:
+        self._program = program
+        self._machine = machine
+        self._helpers = rules.helpers
+        self._maps = maps
+        self._point = point
+        self._returning = returning
+        self._sleepable = sleepable
+        self._read = self._helpers["copy_from_user" if sleepable else "probe_read_user"]
+        self._rooms = text_rooms(program, rules)
+        self._room = 0  # of the texts in the record that is being written
+        self._larger: str | None = None  # where a larger record is begun
+        self._asm = Assembler()
+        self._starts: list[tuple[int, tuple[str, ...]]] = []
+        self._places = _places(program.steps, rules.stack_bytes)
+
+    def code(self) -> Code:
+        asm = self._asm
+        asm.move(CONTEXT, R1)
+        if self._maps.threads is not None:
+            self._only_threads(self._maps.threads)
+        rooms = self._rooms or (0,)
+        for position, room in enumerate(rooms):
+            self._room = room
+            self._larger = asm.fresh() if position + 1 < len(rooms) else None
+            self._record(self._program.size + self._program.texts * room)
+            if self._larger is not None:
+                asm.place(self._larger)
+                self._starts.append((len(asm), ()))
+                asm.move(R1, R8)
+                asm.constant(R2, _NO_WAKE_UP)
+                asm.call(self._helpers["ringbuf_discard"])
+        return Code(asm.instructions(), tuple(self._starts))
+
+    def _only_threads(self, threads: int) -> None:
+        asm, known = self._asm, self._asm.fresh()
+        asm.call(self._helpers["get_current_pid_tgid"])
+        asm.store(FRAME, -4, R0, 4)
+        _look_up(asm, self._helpers, threads)
+        asm.jump_if("ne", R0, 0, known)
+        asm.end()
+        asm.place(known)
+
+    def _record(self, size: int) -> None:
+        asm, reserved = self._asm, self._asm.fresh()
+        asm.map(R1, self._maps.ring)
+        asm.constant(R2, size)
+        asm.constant(R3, 0)
+        asm.call(self._helpers["ringbuf_reserve"])
+        asm.jump_if("ne", R0, 0, reserved)
+        asm.map_value(R1, self._maps.lost, 0)
+        asm.constant(R2, 1)
+        asm.atomic_add(R1, 0, R2)
+        asm.end()
+        asm.place(reserved)
+        asm.move(R8, R0)
+        self._header()
+        for word in range(-(-self._program.faults // 64)):
+            asm.store_constant(R8, self._program.faults_at + _WORD * word, 0, _WORD)
+        for position, step in enumerate(self._program.steps):
+            self._starts.append((len(asm), self._program.fields[position]))
+            self._step(position, step)
+        self._starts.append((len(asm), ()))
+        asm.move(R1, R8)
+        asm.constant(R2, _NO_WAKE_UP)
+        asm.call(self._helpers["ringbuf_submit"])
+        asm.end()
+
+    def _header(self) -> None:
+        asm, helpers = self._asm, self._helpers
+        asm.call(helpers["ktime_get_ns"])
+        asm.store(R8, TIME, R0, 8)
+        asm.call(helpers["get_smp_processor_id"])
+        asm.store(R8, CPU, R0, 4)
+        asm.call(helpers["get_current_pid_tgid"])
+        asm.store(R8, THREAD, R0, 4)
+        asm.compute_with("rsh", R0, 32)
+        asm.store(R8, PROCESS, R0, 4)
+        self._probed_address(R0)
+        asm.store(R8, ADDRESS, R0, 8)
+        if self._point is None:
+            self._cookie()
+            asm.compute_with("and", R0, (1 << _PLAN_BITS) - 1)
+            asm.store(R8, NUMBER, R0, 4)
+        else:
+            asm.store_constant(R8, NUMBER, self._point.number, 4)
+
+    def _cookie(self) -> None:
+        self._asm.move(R1, CONTEXT)
+        self._asm.call(self._helpers["get_attach_cookie"])
+
+    def _probed_address(self, register: int) -> None:
+        asm = self._asm
+        if "get_func_ip" in self._helpers:
+            asm.move(R1, CONTEXT)
+            asm.call(self._helpers["get_func_ip"])
+            asm.move(register, R0)
+        elif self._returning:  # where the thread is by then
+            asm.constant(register, 0)
+        else:
+            asm.load(register, CONTEXT, self._machine.registers[self._machine.program_counter], 8)
+
+    # -- steps
+
+    def _step(self, position: int, step: Step) -> None:
+        asm, place = self._asm, self._places.get(position, 0)
+        match step:
+            case ReadRegister() | Constant():
+                pass  # taken from where it is by each step that uses it
+            case LoadBias():
+                self._load_bias()
+                asm.store(FRAME, place, R0, 8)
+            case ReadMemory(base=base, offset=offset, size=size, fault=fault):
+                failed, done = asm.fresh(), asm.fresh()
+                self._unless_fault(base, failed)
+                if size < _WORD:
+                    asm.store_constant(FRAME, place, 0, _WORD)
+                self._value(R3, base)
+                asm.add(R3, offset, R1)
+                asm.move(R1, FRAME)
+                asm.compute_with("add", R1, place)
+                asm.constant(R2, size)
+                asm.call(self._read)
+                asm.jump_if("eq", R0, 0, done)
+                asm.place(failed)
+                self._set_fault(fault)
+                asm.store_constant(FRAME, place, 0, _WORD)
+                asm.place(done)
+            case Arithmetic(operation=operation, left=left, right=right):
+                self._value(R1, left)
+                self._value(R2, right)
+                asm.compute(operation, R1, R2)
+                asm.store(FRAME, place, R1, 8)
+            case EmitNumber(value=value, at=at, size=size):
+                failed, done = asm.fresh(), asm.fresh()
+                self._unless_fault(value, failed)
+                self._value(R1, value)
+                asm.store(R8, at, R1, size)
+                if faults_of(self._program.steps, value):
+                    asm.jump(done)
+                    asm.place(failed)
+                    asm.store_constant(R8, at, 0, size)
+                    asm.place(done)
+            case EmitMemory():
+                self._memory(step)
+            case EmitText():
+                self._text(step)
+            case EmitComm(word=word, at=at):
+                asm.store_constant(R8, word, COMM_BYTES << 16 | at, 4)
+                asm.move(R1, R8)
+                asm.compute_with("add", R1, at)
+                asm.constant(R2, COMM_BYTES)
+                asm.call(self._helpers["get_current_comm"])
+            case _:
+                assert_never(step)
+
+    def _load_bias(self) -> None:
+        asm = self._asm
+        if self._point is None:
+            self._cookie()
+            asm.compute_with("rsh", R0, _PLAN_BITS)
+            asm.move(R7, R0)
+        else:
+            asm.constant(R7, self._point.offset)
+        self._probed_address(R1)
+        asm.move(R0, R1)
+        asm.compute("sub", R0, R7)
+
+    def _value(self, register: int, value: int) -> None:
+        match self._program.steps[value]:
+            case ReadRegister(name=name):
+                self._asm.load(register, CONTEXT, self._machine.registers[name], 8)
+            case Constant(value=number):
+                self._asm.constant(register, number)
+            case _:
+                self._asm.load(register, FRAME, self._places[value], 8)
+
+    def _unless_fault(self, value: int, label: str) -> None:
+        # Jump to `label` where a load that the value depends on has failed.
+        for fault in faults_of(self._program.steps, value):
+            self._asm.load(R1, R8, self._program.faults_at + fault // 32 * 4, 4)
+            self._asm.jump_if("set", R1, _bit(fault), label)
+
+    def _set_fault(self, fault: int) -> None:
+        at = self._program.faults_at + fault // 32 * 4
+        self._asm.load(R1, R8, at, 4)
+        self._asm.compute_with("or", R1, _bit(fault))
+        self._asm.store(R8, at, R1, 4)
+
+    def _memory(self, step: EmitMemory) -> None:
+        asm, at, size = self._asm, step.at, step.size
+        failed, first, end, done = asm.fresh(), asm.fresh(), asm.fresh(), asm.fresh()
+        self._unless_fault(step.base, failed)
+        self._value(R7, step.base)
+        asm.add(R7, step.offset, R1)
+        self._read_block(at, size)
+        asm.constant(R9, size)
+        asm.jump_if("eq", R0, 0, first)
+        # What cannot be read is 0 in the record. The bytes up to the page's end, or those after it:
+        asm.move(R1, R7)
+        asm.compute_with("and", R1, PAGE_BYTES - 1)
+        asm.constant(R9, PAGE_BYTES)
+        asm.compute("sub", R9, R1)
+        asm.jump_if("ge", R9, size, failed)
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.move(R2, R9)
+        asm.move(R3, R7)
+        asm.call(self._read)
+        asm.jump_if("eq", R0, 0, first)
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.compute("add", R1, R9)
+        asm.constant(R2, size)
+        asm.compute("sub", R2, R9)
+        asm.move(R3, R7)
+        asm.compute("add", R3, R9)
+        asm.call(self._read)
+        asm.jump_if("eq", R0, 0, end)
+        asm.place(failed)
+        asm.constant(R7, _NOWHERE)
+        self._read_block(at, size)
+        asm.store_constant(R8, step.word, 0, 4)
+        asm.jump(done)
+        asm.place(end)
+        asm.constant(R1, at + size << 16)
+        asm.compute_with("add", R9, at)
+        asm.compute("or", R9, R1)
+        asm.store(R8, step.word, R9, 4)
+        asm.jump(done)
+        asm.place(first)
+        asm.compute_with("add", R9, at)
+        asm.compute_with("lsh", R9, 16)
+        asm.compute_with("or", R9, at)
+        asm.store(R8, step.word, R9, 4)
+        asm.place(done)
+
+    def _read_block(self, at: int, size: int) -> None:
+        # From R7 into the record; R0 is 0 where all of it could be read.
+        asm = self._asm
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.constant(R2, size)
+        asm.move(R3, R7)
+        asm.call(self._read)
+
+    def _text(self, step: EmitText) -> None:
+        asm, at = self._asm, self._program.size + step.number * self._room
+        failed, there, done = asm.fresh(), asm.fresh(), asm.fresh()
+        self._unless_fault(step.base, failed)
+        self._value(R7, step.base)
+        asm.add(R7, step.offset, R1)
+        self._text_to(at)
+        asm.jump_if("sgt", R0, 0, there)
+        if self._sleepable:
+            # There is no helper that waits for a text's pages: they are brought in, and it is read
+            # again. It is in two pages at most.
+            self._touch(0)
+            self._touch(self._room - 1)
+            self._text_to(at)
+            asm.jump_if("sgt", R0, 0, there)
+        asm.place(failed)
+        self._set_fault(step.fault)
+        asm.store_constant(R8, step.word, 0, 4)
+        asm.jump(done)
+        asm.place(there)
+        if self._larger is not None:
+            asm.jump_if("eq", R0, self._room, self._larger)
+        asm.compute_with("lsh", R0, 16)
+        asm.compute_with("or", R0, at)
+        asm.store(R8, step.word, R0, 4)
+        asm.place(done)
+
+    def _text_to(self, at: int) -> None:
+        asm = self._asm
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.constant(R2, self._room)
+        asm.move(R3, R7)
+        asm.call(self._helpers["probe_read_user_str"])
+
+    def _touch(self, offset: int) -> None:
+        # Read the byte at `offset` behind R7, for its page to be there.
+        asm = self._asm
+        asm.move(R3, R7)
+        asm.add(R3, offset, R1)
+        asm.move(R1, FRAME)
+        asm.compute_with("add", R1, -_WORD)
+        asm.constant(R2, 1)
+        asm.call(self._helpers["copy_from_user"])
+
+
+def _bit(fault: int) -> int:
+    bit = fault % 32
+    return 1 << bit if bit < 31 else -(1 << 31)  # sign-extended; the upper half is 0 there
+
+
+def _places(steps: Sequence[Step], stack_bytes: int) -> dict[int, int]:
+    """Where each value is, from the frame pointer; a place is free after the value's last use.
+
+    The first word is for what lasts no longer than a call.
+    """
+    last: dict[int, int] = {}
+    for position, step in enumerate(steps):
+        for value in operands(step):
+            last[value] = position
+    places: dict[int, int] = {}
+    free: list[int] = []
+    end = _WORD
+    ending: dict[int, list[int]] = {}
+    for position, step in enumerate(steps):
+        if isinstance(step, LoadBias | ReadMemory | Arithmetic):
+            if not free:
+                end += _WORD
+                free.append(-end)
+            places[position] = free.pop()
+            ending.setdefault(last.get(position, position), []).append(places[position])
+        free += ending.pop(position, [])
+    if end > stack_bytes:
+        raise TooLarge(f"the event needs {end} bytes of stack, and a program has {stack_bytes}")
+    return places
+
+
+# ------------------------------------------------------------------------------
+# The set of threads to record: it grows with each thread that one of them starts, and shrinks with
+# each that ends, so that no number is in it when another process gets that.
+
+NOT_FOLLOWED = 8
+"""Where in the array of counters the number of threads is that the set had no room for."""
+
+
+def children_code(rules: BpfRules, maps: Maps, child: int) -> Code:
+    """The program of the tracepoint ``sched_process_fork``.
+
+    ``child`` is the offset of the new thread's number in the tracepoint's record.
+    """
+    assert maps.threads is not None
+    asm = Assembler()
+    end = asm.fresh()
+    asm.move(CONTEXT, R1)
+    asm.call(rules.helpers["get_current_pid_tgid"])
+    asm.store(FRAME, -4, R0, 4)
+    _look_up(asm, rules.helpers, maps.threads)
+    asm.jump_if("eq", R0, 0, end)
+    asm.load(R1, CONTEXT, child, 4)
+    asm.store(FRAME, -4, R1, 4)
+    asm.store_constant(FRAME, -8, 1, 4)
+    asm.map(R1, maps.threads)
+    asm.move(R2, FRAME)
+    asm.compute_with("add", R2, -4)
+    asm.move(R3, FRAME)
+    asm.compute_with("add", R3, -8)
+    asm.constant(R4, 0)
+    asm.call(rules.helpers["map_update_elem"])
+    asm.jump_if("eq", R0, 0, end)
+    asm.map_value(R1, maps.lost, NOT_FOLLOWED)
+    asm.constant(R2, 1)
+    asm.atomic_add(R1, 0, R2)
+    asm.place(end)
+    asm.end()
+    return Code(asm.instructions(), ())
+
+
+def ended_code(rules: BpfRules, maps: Maps) -> Code:
+    """The program of the tracepoint ``sched_process_exit``, which the ending thread runs."""
+    assert maps.threads is not None
+    asm = Assembler()
+    asm.call(rules.helpers["get_current_pid_tgid"])
+    asm.store(FRAME, -4, R0, 4)
+    asm.map(R1, maps.threads)
+    asm.move(R2, FRAME)
+    asm.compute_with("add", R2, -4)
+    asm.call(rules.helpers["map_delete_elem"])
+    asm.end()
+    return Code(asm.instructions(), ())
+
+
+def _look_up(asm: Assembler, helpers: Mapping[str, int], threads: int) -> None:
+    # The number of the thread is the last word of the stack.
+    asm.map(R1, threads)
+    asm.move(R2, FRAME)
+    asm.compute_with("add", R2, -4)
+    asm.call(helpers["map_lookup_elem"])

@@ -1,0 +1,618 @@
+"""Steps: what an eBPF program does at a probe to record the values of fetches.
+
+A sibling of :mod:`fetchc.ir.fetch`, whose nodes follow the kernel's own fetch program, one argument
+at a time. Steps are of a whole event. :func:`steps_of` lowers the fetches of its fields: a pointer
+that several chains go through is read once, and neighbours in memory are read as one block. Each
+step is in single static assignment form: a value is the index of the step that gives it.
+
+A record has a header (:data:`THREAD` and the like), then the fields, then words of fault bits, then
+the texts. Each load has a fault bit of its own, and the bytes of a load that failed are 0. A field
+of a text holds a word as the records of tracefs do (``__data_loc``): its place in the record, and
+its length with the NUL in the high half.
+"""
+
+from __future__ import annotations
+
+from fetchc.ir.fetch import (
+    Absolute,
+    Array,
+    Bits,
+    Char,
+    Comm,
+    Deref,
+    Fetch,
+    Image,
+    Immediate,
+    KernelValue,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Symbol,
+    Text,
+    Word,
+    body,
+    fixed_bytes,
+)
+from fetchc.record import Record, assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from fetchc.ir.fetch import Store, Value
+
+__all__ = [
+    "ADDRESS",
+    "COMM_BYTES",
+    "CPU",
+    "HEADER",
+    "NUMBER",
+    "PAGE_BYTES",
+    "PROCESS",
+    "THREAD",
+    "TIME",
+    "Arithmetic",
+    "Block",
+    "Constant",
+    "EmitComm",
+    "EmitMemory",
+    "EmitNumber",
+    "EmitText",
+    "FaultBit",
+    "LoadBias",
+    "Program",
+    "ReadMemory",
+    "ReadRegister",
+    "Slot",
+    "Step",
+    "faults_of",
+    "operands",
+    "steps_of",
+    "unsupported",
+]
+
+# Offsets in the header, in bytes. The first three are where a record of tracefs has them.
+NUMBER = 0  # of the plan: 16 bits
+THREAD = 4  # 32 bits
+ADDRESS = 8  # of the probed instruction, at a return that of the function: 64 bits
+TIME = 16  # nanoseconds of CLOCK_MONOTONIC: 64 bits
+PROCESS = 24  # 32 bits
+CPU = 28  # 32 bits
+HEADER = 32
+
+COMM_BYTES = 16
+"""Bytes of a task's name with its NUL: TASK_COMM_LEN, include/linux/sched.h."""
+
+PAGE_BYTES = 4096
+"""Bytes of the smallest page: where some byte cannot be read, no other one of its page can."""
+
+_WORD_BYTES = 8
+_GAP = 32  # bytes between neighbours that are read with them
+_LARGEST_JOINED = 512  # bytes of a block with such gaps
+
+
+# ------------------------------------------------------------------------------
+# Values.
+
+
+class ReadRegister(Record):
+    """A register of the probed thread, by the kernel's name."""
+
+    name: str
+
+
+class Constant(Record):
+    """A number of 64 bits."""
+
+    value: int
+
+
+class LoadBias(Record):
+    """The probed address less its offset in the file: what ``@+OFF`` counts from."""
+
+
+class ReadMemory(Record):
+    """``size`` bytes at ``offset`` from the address ``base``, as an unsigned number.
+
+    ``fault`` is the bit that is set where they cannot be read, or where ``base`` could not.
+    """
+
+    base: int
+    offset: int
+    size: int
+    fault: int
+
+
+class Arithmetic(Record):
+    """A number computed from two: ``operation`` is ``rsh`` (unsigned) or ``and``, of 64 bits."""
+
+    operation: str
+    left: int
+    right: int
+
+
+# ------------------------------------------------------------------------------
+# What goes into the record. ``at`` and ``word`` are byte offsets in it.
+
+
+class EmitNumber(Record):
+    """The low ``size`` bytes of a value; 0 where one of its loads failed."""
+
+    value: int
+    at: int
+    size: int
+
+
+class EmitMemory(Record):
+    """A block of ``size`` bytes of memory, read at once.
+
+    Memory is there page by page, and a block is in two pages at most. Where it cannot be read as a
+    whole, what is in one of them is read alone. ``word`` is the place of 32 bits that say which
+    bytes of the record were read: the first one in the low half, the end in the high half; 0: none.
+    The other bytes of the block are 0.
+    """
+
+    base: int
+    offset: int
+    at: int
+    size: int
+    word: int
+
+
+class EmitText(Record):
+    """A text up to its NUL, into the room ``number`` behind the fixed part of the record."""
+
+    base: int
+    offset: int
+    word: int
+    number: int
+    fault: int
+
+
+class EmitComm(Record):
+    """The task's name, as a text of :data:`COMM_BYTES` at ``at``; it never fails."""
+
+    word: int
+    at: int
+
+
+Step = (
+    ReadRegister
+    | Constant
+    | LoadBias
+    | ReadMemory
+    | Arithmetic
+    | EmitNumber
+    | EmitMemory
+    | EmitText
+    | EmitComm
+)
+
+
+class Slot(Record):
+    """A field of the record: ``count`` elements of ``size`` bytes at ``at``; None: a single one."""
+
+    name: str
+    at: int
+    size: int
+    signed: bool
+    count: int | None
+    text: bool
+
+
+class FaultBit(Record):
+    """The bytes ``low`` to ``high`` of the record depend on the load with the fault bit ``bit``."""
+
+    low: int
+    high: int
+    bit: int
+
+
+class Block(Record):
+    """The bytes ``low`` to ``high`` of the record; the word at ``word`` says which were read."""
+
+    low: int
+    high: int
+    word: int
+
+
+class Program(Record):
+    """All steps of an event. ``fields`` names, for each step, the fields that it is for.
+
+    ``size`` is that of the record's fixed part in bytes, some of it room that the end of a block
+    may need (see :class:`EmitMemory`). The ``faults`` fault bits are in words of 64 bits from
+    ``faults_at`` on. ``bits`` say which bytes depend on which of them, ``blocks`` which are of a
+    block. ``texts`` is the number of rooms for texts behind the fixed part.
+    """
+
+    steps: tuple[Step, ...]
+    fields: tuple[tuple[str, ...], ...]
+    slots: tuple[Slot, ...]
+    size: int
+    faults_at: int
+    faults: int
+    bits: tuple[FaultBit, ...]
+    blocks: tuple[Block, ...]
+    texts: int
+
+
+def faults_of(steps: Sequence[Step], value: int) -> tuple[int, ...]:
+    """The fault bits of a value: where one of them is set, the value means nothing."""
+    match steps[value]:
+        case ReadMemory(fault=fault):
+            return (fault,)
+        case Arithmetic(left=left, right=right):
+            both = (*faults_of(steps, left), *faults_of(steps, right))
+            return tuple(dict.fromkeys(both))
+        case _:
+            return ()
+
+
+# ------------------------------------------------------------------------------
+# Lowering.
+
+
+def unsupported(fetch: Fetch) -> str | None:
+    """Why no steps give what ``fetch`` does, in words that complete "because"; None: they do."""
+    value: Value = fetch.value
+    while isinstance(value, Deref):
+        value = value.base
+    if isinstance(value, KernelValue):
+        return f"`{body(fetch)}` is a value of the kernel"
+    if isinstance(fetch.store, Symbol):
+        return f"`{body(fetch)}` is the name of a kernel address"
+    return None
+
+
+def steps_of(fields: Sequence[tuple[str, Fetch]], stack: str, result: str) -> Program:
+    """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
+
+    ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``.
+    """
+    return _Lowering(stack, result).program(fields)
+
+
+class _Memory(Record):
+    """Fields that lie side by side in memory, and have to in the record."""
+
+    base: int
+    offset: int
+    size: int
+    fields: tuple[tuple[str, Store], ...]
+
+
+class _Lowering:
+    def __init__(self, stack: str, result: str) -> None:
+        self._stack = stack
+        self._result = result
+        self._steps: list[Step] = []
+        self._fields: list[list[str]] = []
+        self._values: dict[tuple[object, ...], int] = {}
+        self._slots: dict[str, Slot] = {}
+        self._bits: list[FaultBit] = []
+        self._blocks: list[Block] = []
+        self._faults = 0
+        self._end = HEADER
+        self._texts = 0
+
+    def program(self, fields: Sequence[tuple[str, Fetch]]) -> Program:
+        """The steps of ``fields``, and the layout of their record."""
+        memory: list[_Memory] = []
+        others: list[tuple[str, Fetch]] = []
+        texts: list[tuple[str, Store, int, int]] = []
+        for name, fetch in fields:
+            value, store = fetch.value, fetch.store
+            if isinstance(value, Deref) and isinstance(_element(store), Text):
+                texts.append((name, store, *self._address(value, name)))
+            elif isinstance(value, Deref) and not isinstance(_element(store), Bits):
+                base, offset = self._address(value, name)
+                one = _Memory(base, offset, fixed_bytes(store), ((name, store),))
+                self._add_memory(memory, one)
+            else:
+                others.append((name, fetch))
+        # The largest block first: what follows is room that it may need (see Program.size).
+        loaded = [one for one in memory if self._is_loaded(one)]
+        blocks = _joined([one for one in memory if one not in loaded])
+        for block in sorted(blocks, key=_block_bytes, reverse=True):
+            self._block(block)
+        for one in loaded:
+            self._loaded_word(one)
+        for name, fetch in others:
+            if isinstance(fetch.value, Comm):
+                self._comm(name)
+            else:
+                self._number(name, fetch.value, fetch.store)
+        for text in texts:
+            self._text(*text)
+        faults_at = self._room(_WORD_BYTES, _WORD_BYTES * (-(-self._faults // 64)))
+        # The end of a block is read to where it begins in the record, which the verifier does not
+        # know: it counts the whole size from there.
+        room = max([2 * one.high - one.low for one in self._blocks], default=0)
+        self._end = max(self._end, -(-room // _WORD_BYTES) * _WORD_BYTES)
+        steps, names = _scheduled(self._steps, self._fields)
+        return Program(
+            tuple(steps),
+            tuple([tuple(dict.fromkeys(listed)) for listed in names]),
+            tuple([self._slots[name] for name, _ in fields]),
+            self._end,
+            faults_at,
+            self._faults,
+            tuple(self._bits),
+            tuple(self._blocks),
+            self._texts,
+        )
+
+    @staticmethod
+    def _add_memory(listed: list[_Memory], one: _Memory) -> None:
+        # What continues the field before it is an object with that: they stay side by side.
+        last = listed[-1] if listed else None
+        if last is not None and _continues(last, one):
+            fields = (*last.fields, *one.fields)
+            listed[-1] = _Memory(last.base, last.offset, last.size + one.size, fields)
+            return
+        listed.append(one)
+
+    # -- values
+
+    def _step(self, step: Step, names: Iterable[str]) -> int:
+        self._steps.append(step)
+        self._fields.append(list(names))
+        return len(self._steps) - 1
+
+    def _fault(self) -> int:
+        self._faults += 1
+        return self._faults - 1
+
+    def _value(self, key: tuple[object, ...], name: str) -> int | None:
+        # The value of that key, if it is there already; it is for one field more then.
+        found = self._values.get(key)
+        if found is not None:
+            self._fields[found].append(name)
+        return found
+
+    def _plain(self, step: Step, name: str) -> int:
+        key = (step,)
+        found = self._value(key, name)
+        if found is None:
+            found = self._values[key] = self._step(step, [name])
+        return found
+
+    def _loaded(self, base: int, offset: int, size: int, name: str) -> int:
+        key = (base, offset, size)
+        found = self._value(key, name)
+        if found is None:
+            step = ReadMemory(base, offset, size, self._fault())
+            found = self._values[key] = self._step(step, [name])
+        return found
+
+    def _address(self, value: Deref, name: str) -> tuple[int, int]:
+        # Base and offset of the outermost load; a loop, as chains can be deep.
+        loads: list[Deref] = []
+        inner: Value = value
+        while isinstance(inner, Deref):
+            loads.append(inner)
+            inner = inner.base
+        extra = 0
+        match inner:
+            case Image(offset=extra):
+                base = self._plain(LoadBias(), name)
+            case Absolute(address=address):
+                base = self._plain(Constant(address & _MASK), name)
+            case _:
+                base = self._word(inner, name)
+        offset = loads[-1].offset + extra
+        for load in reversed(loads[:-1]):
+            base, offset = self._loaded(base, offset, _WORD_BYTES, name), load.offset
+        return base, offset
+
+    def _word(self, value: Value, name: str) -> int:
+        match value:
+            case Register(name=register):
+                return self._plain(ReadRegister(register), name)
+            case StackPointer():
+                return self._plain(ReadRegister(self._stack), name)
+            case ReturnValue():
+                return self._plain(ReadRegister(self._result), name)
+            case Immediate(value=constant):
+                return self._plain(Constant(constant & _MASK), name)
+            case StackEntry(index=index):
+                stack = self._plain(ReadRegister(self._stack), name)
+                return self._loaded(stack, _WORD_BYTES * index, _WORD_BYTES, name)
+            case Deref():
+                base, offset = self._address(value, name)
+                return self._loaded(base, offset, _WORD_BYTES, name)
+            case Absolute() | Image() | Comm() | KernelValue():
+                raise AssertionError(f"no number: {value!r}")
+            case _:
+                assert_never(value)
+
+    # -- fields
+
+    def _room(self, alignment: int, size: int) -> int:
+        at = -(-self._end // alignment) * alignment
+        self._end = at + size
+        return at
+
+    def _slot(self, name: str, store: Store, at: int) -> None:
+        element = _element(store)
+        signed = isinstance(element, Scalar) and element.kind == "s"
+        text = isinstance(element, Text)
+        self._slots[name] = Slot(name, at, _element_bytes(store), signed, _count(store), text)
+
+    def _comm(self, name: str) -> None:
+        word = self._room(4, 4)
+        self._slot(name, Text(), word)
+        self._step(EmitComm(word, self._room(_WORD_BYTES, COMM_BYTES)), [name])
+
+    def _text(self, name: str, store: Store, base: int, offset: int) -> None:
+        word = self._room(4, fixed_bytes(store))
+        self._slot(name, store, word)
+        for index in range(_count(store) or 1):
+            start = (base, offset)
+            if isinstance(store, Array):
+                start = self._loaded(base, offset + _WORD_BYTES * index, _WORD_BYTES, name), 0
+            fault = self._fault()
+            self._step(EmitText(*start, word + 4 * index, self._texts, fault), [name])
+            self._bits.append(FaultBit(word + 4 * index, word + 4 * index + 4, fault))
+            self._texts += 1
+
+    def _number(self, name: str, value: Value, store: Store) -> None:
+        # From a register, or bits: what is not a copy of memory.
+        element, size = _element(store), _element_bytes(store)
+        at = self._room(size, fixed_bytes(store))
+        self._slot(name, store, at)
+        for index in range(_count(store) or 1):
+            if isinstance(value, Deref):
+                base, offset = self._address(value, name)
+                found = self._loaded(base, offset + size * index, size, name)
+            else:
+                found = self._word(value, name)
+            if isinstance(element, Bits):
+                if element.offset:
+                    shift = self._plain(Constant(element.offset), name)
+                    found = self._plain(Arithmetic("rsh", found, shift), name)
+                mask = self._plain(Constant((1 << element.width) - 1), name)
+                found = self._plain(Arithmetic("and", found, mask), name)
+            start = at + size * index
+            self._emit_number(found, start, size, name)
+
+    def _is_loaded(self, one: _Memory) -> bool:
+        # A pointer that some chain goes through is there already: it is emitted as a number.
+        array = len(one.fields) > 1 or isinstance(one.fields[0][1], Array)
+        return not array and (one.base, one.offset, one.size) in self._values
+
+    def _loaded_word(self, one: _Memory) -> None:
+        ((name, store),) = one.fields
+        at = self._room(one.size, one.size)
+        self._slot(name, store, at)
+        self._emit_number(self._values[one.base, one.offset, one.size], at, one.size, name)
+
+    def _emit_number(self, value: int, at: int, size: int, name: str) -> None:
+        self._step(EmitNumber(value, at, size), [name])
+        for fault in faults_of(self._steps, value):
+            self._bits.append(FaultBit(at, at + size, fault))
+
+    def _block(self, parts: list[_Memory]) -> None:
+        low = min(one.offset for one in parts)
+        high = max(one.offset + one.size for one in parts)
+        word = self._room(4, 4)
+        at = self._room(_WORD_BYTES, high - low)
+        names = []
+        for one in parts:
+            start = at + one.offset - low
+            for name, store in one.fields:
+                self._slot(name, store, start)
+                names.append(name)
+                start += fixed_bytes(store)
+        self._step(EmitMemory(parts[0].base, low, at, high - low, word), names)
+        self._blocks.append(Block(at, at + high - low, word))
+
+
+def _scheduled(
+    steps: Sequence[Step], fields: Sequence[list[str]]
+) -> tuple[list[Step], list[list[str]]]:
+    """The steps in an order in which few values are needed at a time.
+
+    Those that go through one pointer are together, so that no more values wait for their last use
+    than a chain is long.
+    """
+    paths: list[tuple[int, ...]] = []  # of each step: the values that it depends on, and itself
+    for position, step in enumerate(steps):
+        used = operands(step)
+        paths.append((*(paths[used[0]] if used else ()), position))
+    order: list[int] = []
+    numbers: dict[int, int] = {}
+
+    def take(position: int) -> None:
+        # A chain has at most some hundred loads (its text is bounded), and is taken from its start.
+        for one in paths[position][:-1]:
+            if one not in numbers:
+                place(one)
+        place(position)
+
+    def place(position: int) -> None:
+        for one in operands(steps[position])[1:]:
+            if one not in numbers:
+                take(one)
+        numbers[position] = len(order)
+        order.append(position)
+
+    for path in sorted([one for one in paths if isinstance(steps[one[-1]], _EMITS)]):
+        take(path[-1])
+    return [_renumbered(steps[one], numbers) for one in order], [fields[one] for one in order]
+
+
+def operands(step: Step) -> tuple[int, ...]:
+    """The values that a step uses; those of its address, or its first operand, in front."""
+    match step:
+        case ReadRegister() | Constant() | LoadBias() | EmitComm():
+            return ()
+        case ReadMemory(base=base) | EmitMemory(base=base) | EmitText(base=base):
+            return (base,)
+        case Arithmetic(left=left, right=right):
+            return left, right
+        case EmitNumber(value=value):
+            return (value,)
+        case _:
+            assert_never(step)
+
+
+def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
+    match step:
+        case ReadRegister() | Constant() | LoadBias() | EmitComm():
+            return step
+        case ReadMemory(base=base) | EmitMemory(base=base) | EmitText(base=base):
+            return step.replaced(base=numbers[base])
+        case Arithmetic(operation=operation, left=left, right=right):
+            return Arithmetic(operation, numbers[left], numbers[right])
+        case EmitNumber(value=value):
+            return step.replaced(value=numbers[value])
+        case _:
+            assert_never(step)
+
+
+_EMITS = (EmitNumber, EmitMemory, EmitText, EmitComm)
+
+
+def _continues(last: _Memory, one: _Memory) -> bool:
+    arrays = all(isinstance(store, Array) for _, store in (last.fields[-1], one.fields[0]))
+    return arrays and (last.base, last.offset + last.size) == (one.base, one.offset)
+
+
+def _joined(listed: Iterable[_Memory]) -> list[list[_Memory]]:
+    # What is read at once: neighbours behind one address.
+    blocks: list[list[_Memory]] = []
+    for one in sorted(listed, key=lambda one: (one.base, one.offset, -one.size)):
+        if blocks and _fits(blocks[-1], one):
+            blocks[-1].append(one)
+        else:
+            blocks.append([one])
+    return blocks
+
+
+def _block_bytes(block: list[_Memory]) -> int:
+    return max(one.offset + one.size for one in block) - min(one.offset for one in block)
+
+
+def _fits(block: list[_Memory], one: _Memory) -> bool:
+    high = max(other.offset + other.size for other in block)
+    size = max(high, one.offset + one.size) - block[0].offset
+    near = one.offset <= high or size <= _LARGEST_JOINED
+    return block[0].base == one.base and one.offset <= high + _GAP and near and size <= PAGE_BYTES
+
+
+_MASK = (1 << 64) - 1
+
+
+def _element(store: Store) -> Word | Scalar | Char | Bits | Text | Symbol:
+    return store.element if isinstance(store, Array) else store
+
+
+def _count(store: Store) -> int | None:
+    return store.count if isinstance(store, Array) else None
+
+
+def _element_bytes(store: Store) -> int:
+    return fixed_bytes(_element(store))

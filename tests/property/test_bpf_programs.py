@@ -1,0 +1,315 @@
+"""An eBPF program records what its steps say, and the steps give what the fetches do."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.emit.bpf_program import Maps, Point, ring_record, text_rooms
+from fetchc.ir.evaluate import Fault, State, evaluate
+from fetchc.ir.evaluate_steps import Recorded, record
+from fetchc.ir.fetch import (
+    Array,
+    Bits,
+    Comm,
+    Deref,
+    Fetch,
+    Register,
+    Scalar,
+    StackEntry,
+    Text,
+    Value,
+)
+from fetchc.ir.fetch_rules import verify
+from fetchc.ir.steps import (
+    ADDRESS,
+    COMM_BYTES,
+    CPU,
+    NUMBER,
+    PROCESS,
+    THREAD,
+    TIME,
+    EmitMemory,
+    Program,
+    steps_of,
+)
+from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from fetchc.target.kernel_versions import kernel
+from tests.support import fetches
+from tests.support.bpf_machine import BpfMachine
+
+KERNEL = kernel("6.18")
+X86 = bpf_machine("x86_64")
+assert X86 is not None
+VERSIONS = {(5, 8): False, (5, 15): False, (6, 0): True, (6, 18): True}  # whether it may sleep
+POINT = Point(77, 0x1234, False)
+ADDRESS_OF_POINT = fetches.BIAS + POINT.offset
+
+
+def sound(listed: Sequence[Fetch]) -> list[tuple[str, Fetch]]:
+    """Those that a kernel takes, each with a name; and the task's name."""
+    plain = [one for one in listed if not isinstance(one.value, Comm)]
+    good = [one for one in plain if not verify(one, KERNEL, "uretprobe")]
+    return [(f"f{number}", one) for number, one in enumerate([*good, Fetch(Comm(), Text())])]
+
+
+def run(
+    program: Program, seed: int, version: tuple[int, int], shared: bool, unlike: bool = False
+) -> tuple[bytes, BpfMachine]:
+    """The record that the instructions make."""
+    memory, registers = fetches.memory(seed)
+    context = bytearray(168)
+    assert X86 is not None
+    for name, value in {**registers, "ip": ADDRESS_OF_POINT}.items():
+        struct.pack_into("<Q", context, X86.registers[name], value)
+    machine = BpfMachine(
+        bytes(context), memory.read, b"task", address=ADDRESS_OF_POINT, cookie=POINT.cookie
+    )
+    point = None if shared and version >= (5, 15) else POINT
+    rules = bpf_rules(version)
+    code = ring_record(program, X86, rules, Maps(5, 6), point, False, VERSIONS[version])
+    instructions = list(code.instructions)
+    if unlike:  # reads from four bytes further
+        instructions = [
+            one.replaced(immediate=one.immediate + 4)
+            if (one.operation, one.destination) == (0x07, 7)
+            else one
+            for one in instructions
+        ]
+    machine.run(instructions)
+    assert len(machine.submitted) == 1
+    return machine.submitted[0], machine
+
+
+def expected(program: Program, seed: int, version: tuple[int, int] = (6, 18)) -> Recorded:
+    """What the steps give."""
+    memory, registers = fetches.memory(seed)
+    rooms = text_rooms(program, bpf_rules(version)) or (0,)
+    return record(program, State(registers, memory.read, fetches.BIAS, b"task"), rooms[-1])
+
+
+def unlike(program: Program, data: bytes, wanted: Recorded) -> str:
+    """How the record differs from what the steps say; empty where it does not."""
+    words = [(slot.at + 4 * index) for slot in program.slots if slot.text
+             for index in range(slot.count or 1)]  # fmt: skip
+    faults = int.from_bytes(data[program.faults_at : program.size], "little")
+    found = {bit for bit in range(program.faults) if faults >> bit & 1}
+    if found != wanted.faults:
+        return f"faults {found ^ wanted.faults}"
+    for block in program.blocks:
+        read = slice(block.word, block.word + 4)
+        if data[read] != wanted.fixed[read]:
+            return f"block {block} {data[read].hex()} for {wanted.fixed[read].hex()}"
+    covered = set(range(32, program.faults_at)) - {
+        at for word in words for at in range(word, word + 4)
+    }
+    gaps = covered - {at for low, high in _written(program) for at in range(low, high)}
+    for at in sorted(covered - gaps):
+        if data[at] != wanted.fixed[at]:
+            return f"byte {at}"
+    texts: list[bytes | None] = []
+    for word in words:
+        place = struct.unpack_from("<I", data, word)[0]
+        low, size = place & 0xFFFF, place >> 16
+        texts.append(data[low : low + size - 1] if size else None)
+    if program.slots[-1].text and len(texts) > program.texts:  # the task's name is the last one
+        texts.pop()
+        low = struct.unpack_from("<I", data, words[-1])[0] & 0xFFFF
+        if data[low : low + COMM_BYTES] != wanted.fixed[low : low + COMM_BYTES]:
+            return "the task's name"
+    return "" if tuple(texts) == wanted.texts else f"texts {texts} for {wanted.texts}"
+
+
+def _written(program: Program) -> list[tuple[int, int]]:
+    return [(slot.at, slot.at + slot.size * (slot.count or 1)) for slot in program.slots]
+
+
+several = st.lists(fetches.fetches(returning=True), min_size=1, max_size=12)
+
+
+@given(several, st.integers(0, 50), st.sampled_from(sorted(VERSIONS)), st.booleans())
+def test_the_instructions_do_what_the_steps_say(
+    listed: list[Fetch], seed: int, version: tuple[int, int], shared: bool
+) -> None:
+    program = steps_of(sound(listed), "sp", "ax")
+    data, _ = run(program, seed, version, shared)
+    assert unlike(program, data, expected(program, seed, version)) == ""
+    assert struct.unpack_from("<H", data, NUMBER) == (77,)
+    assert struct.unpack_from("<I", data, THREAD) == (12,)
+    assert struct.unpack_from("<I", data, PROCESS) == (11,)
+    assert struct.unpack_from("<I", data, CPU) == (3,)
+    assert struct.unpack_from("<QQ", data, ADDRESS) == (ADDRESS_OF_POINT, 1_000_000_007)
+    assert TIME == ADDRESS + 8
+
+
+@given(several, st.integers(0, 50))
+def test_the_steps_give_what_the_fetches_do(listed: list[Fetch], seed: int) -> None:
+    named = sound(listed)
+    program = steps_of(named, "sp", "ax")
+    wanted = expected(program, seed)
+    memory, registers = fetches.memory(seed)
+    state = State(registers, memory.read, fetches.BIAS, b"task")
+    texts = iter(wanted.texts)
+    for (_, fetch), slot in zip(named, program.slots, strict=True):
+        if isinstance(fetch.value, Comm):
+            continue
+        count = slot.count or 1
+        own = [next(texts) for _ in range(count)] if slot.text else []
+        outcome = evaluate(fetch, state)
+        if _has_lost_stack_word(fetch.value, state):
+            continue  # a fetch-arg has 0 there, and goes on with it; the step has a fault
+        values, faulted = _of_slot(program, wanted, slot.name, fetch, own)
+        if isinstance(outcome, Fault):
+            # Texts behind pointers of an array stop at the first pointer that cannot be read.
+            assert any(faulted) if isinstance(fetch.store, Array) else all(faulted)
+            continue
+        assert any(faulted) == outcome.faulted, fetch
+        given_values = outcome.value if isinstance(outcome.value, tuple) else (outcome.value,)
+        for mine, theirs, fault in zip(values, given_values, faulted, strict=True):
+            assert fault or mine == theirs, fetch
+
+
+def _of_slot(
+    program: Program, wanted: Recorded, name: str, fetch: Fetch, texts: list[bytes | None]
+) -> tuple[list[object], list[bool]]:
+    slot = next(one for one in program.slots if one.name == name)
+    values: list[object] = []
+    faulted: list[bool] = []
+    for index in range(slot.count or 1):
+        low = slot.at + slot.size * index
+        bits = [one.bit for one in program.bits if one.low < low + slot.size and low < one.high]
+        faulted.append(any(bit in wanted.faults for bit in bits))
+        for block in program.blocks:
+            if block.low <= low < block.high:
+                read = struct.unpack_from("<HH", wanted.fixed, block.word)
+                faulted[-1] |= not read[0] <= low or not low + slot.size <= read[1]
+        if slot.text:
+            values.append(texts[index])
+        else:
+            raw = wanted.fixed[low : low + slot.size]
+            values.append(int.from_bytes(raw, "little", signed=slot.signed))
+    return values, faulted
+
+
+def _has_lost_stack_word(value: Value, state: State) -> bool:
+    while isinstance(value, Deref):
+        value = value.base
+    if not isinstance(value, StackEntry):
+        return False
+    raw = state.read(state.registers["sp"] + 8 * value.index, 8)
+    return raw is None or len(raw) < 8
+
+
+def test_a_program_that_reads_elsewhere_is_noticed() -> None:
+    chain = Deref(Deref(Register("di"), 8), 16)
+    program = steps_of(
+        sound([Fetch(chain, Scalar("u", 64)), Fetch(chain, Scalar("u", 8))]), "sp", "ax"
+    )
+    right = [
+        unlike(program, run(program, seed, (6, 18), False)[0], expected(program, seed))
+        for seed in range(20)
+    ]
+    wrong = [
+        unlike(program, run(program, seed, (6, 18), False, True)[0], expected(program, seed))
+        for seed in range(20)
+    ]
+    assert not any(right)
+    assert any(wrong)
+
+
+def test_a_pointer_of_several_chains_is_read_once() -> None:
+    inner = Deref(Register("di"), 8)
+    one, two, three = (Fetch(Deref(inner, offset), Scalar("s", 32)) for offset in (0, 4, 4096))
+    program = steps_of([("a", one), ("b", two), ("c", three)], "sp", "ax")
+    blocks = [step for step in program.steps if isinstance(step, EmitMemory)]
+    assert [step.size for step in blocks] == [8, 4]
+    assert len(program.steps) == 4  # the register, the pointer, two blocks
+    assert program.fields[1] == ("a", "b", "c")
+
+
+def test_many_chains_fit_the_stack_of_a_program() -> None:
+    # 512 bytes: values are needed for a short time, whatever the number of arguments.
+    def chain(depth: int, offset: int) -> Value:
+        value: Value = Register("di")
+        for hop in range(depth):
+            value = Deref(value, offset + 8 * hop)
+        return value
+
+    listed = [Fetch(chain(4, 8000 * index), Scalar("u", 64)) for index in range(100)]
+    listed += [Fetch(chain(12, 9000 * index), Array(Scalar("x", 8), 9)) for index in range(28)]
+    program = steps_of(sound(listed), "sp", "ax")
+    assert X86 is not None
+    code = ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6), POINT, False, True)
+    assert len(code.instructions) < 20_000
+    data, _ = run(program, 3, (6, 18), False)
+    assert unlike(program, data, expected(program, 3)) == ""
+
+
+@pytest.mark.parametrize(("start", "read"), [(0, (0, 64)), (-8, (8, 64)), (4096 - 60, (0, 60))])
+def test_a_block_is_read_page_by_page(start: int, read: tuple[int, int]) -> None:
+    # Text bytes and numbers that lie across the page's end are whole, or a fault.
+    class Page:
+        def read(self, address: int, size: int) -> bytes:
+            return bytes(range(256))[:size] if 0x5000 <= address <= 0x6000 - size else b""
+
+    fields = [
+        ("words", Fetch(Deref(Register("di"), 0), Array(Scalar("x", 64), 8))),
+        ("inner", Fetch(Deref(Register("di"), 58), Scalar("u", 32))),
+    ]
+    program = steps_of(fields, "sp", "ax")
+    (block,) = program.blocks
+    assert X86 is not None
+    context = bytearray(168)
+    struct.pack_into("<Q", context, X86.registers["di"], 0x5000 + start)
+    machine = BpfMachine(bytes(context), Page().read)
+    code = ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6), POINT, False, True)
+    machine.run(code.instructions)
+    low, high = struct.unpack_from("<HH", machine.submitted[0], block.word)
+    assert (low - block.low, high - block.low) == read
+    assert machine.submitted[0][low:high] == bytes(range(high - low))
+
+
+def test_a_long_text_has_a_larger_record() -> None:
+    class Long:
+        def read(self, address: int, size: int) -> bytes:
+            text = b"x" * 100 + b"\0" + b"y" * 5000
+            return text[address - 0x5000 :][:size] if address >= 0x5000 else b""
+
+    fetch = Fetch(Deref(Register("di"), 0), Text())
+    program = steps_of([("t", fetch), ("u", Fetch(Deref(Register("di"), 101), Text()))], "sp", "ax")
+    assert X86 is not None
+    context = bytearray(168)
+    struct.pack_into("<Q", context, X86.registers["di"], 0x5000)
+    machine = BpfMachine(bytes(context), Long().read)
+    rules = bpf_rules((6, 18))
+    machine.run(ring_record(program, X86, rules, Maps(5, 6), POINT, False, True).instructions)
+    assert machine.discarded == 2
+    (data,) = machine.submitted
+    first, second = (struct.unpack_from("<I", data, slot.at)[0] for slot in program.slots)
+    assert data[first & 0xFFFF :][: first >> 16] == b"x" * 100 + b"\0"
+    assert second >> 16 == text_rooms(program, rules)[-1] == 4096
+
+
+def test_a_full_buffer_is_counted() -> None:
+    program = steps_of([("c", Fetch(Comm(), Text()))], "sp", "ax")
+    machine = BpfMachine(bytes(168), lambda address, size: None, full=True)
+    assert X86 is not None
+    machine.run(
+        ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6), POINT, False, True).instructions
+    )
+    assert machine.lost[:8] == b"\1" + bytes(7)
+    assert machine.submitted == []
+
+
+@pytest.mark.parametrize(("thread", "records"), [(12, 1), (13, 0)])
+def test_only_the_wanted_threads_are_recorded(thread: int, records: int) -> None:
+    program = steps_of([("b", Fetch(Register("di"), Bits(3, 2, 8)))], "sp", "ax")
+    machine = BpfMachine(bytes(168), lambda address, size: None, wanted=frozenset({thread}))
+    assert X86 is not None
+    code = ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6, 7), POINT, False, True)
+    machine.run(code.instructions)
+    assert len(machine.submitted) == records

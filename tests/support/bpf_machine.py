@@ -1,0 +1,179 @@
+"""A machine that runs eBPF instructions: what the kernel does with them, written independently.
+
+Only what fetchc's assembler can say; anything else is an error of the test. Sources: RFC 9669, and
+bpf-helpers(7) for what the helper functions do.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fetchc.emit.bpf_assembler import Instruction
+
+MASK = (1 << 64) - 1
+CONTEXT, STACK, RECORD, LOST, MAP = (
+    number << 48 for number in (0x1001, 0x1002, 0x1003, 0x1004, 0x1005)
+)
+SIZES = {0x10: 1, 0x08: 2, 0x00: 4, 0x18: 8}
+MOST = 1_000_000
+
+
+@dataclass
+class BpfMachine:
+    """The thread at a probe: its registers as in the context, and how its memory is read."""
+
+    context: bytes
+    read: Callable[[int, int], bytes | None]
+    comm: bytes = b"task"
+    thread: int = 12
+    process: int = 11
+    address: int = 0x401000
+    cookie: int = 0
+    wanted: frozenset[int] = frozenset()
+    full: bool = False
+    submitted: list[bytes] = field(default_factory=list)
+    discarded: int = 0
+    lost: bytearray = field(default_factory=lambda: bytearray(16))
+    calls: int = 0
+
+    def run(self, instructions: Sequence[Instruction]) -> int:
+        """Run a program to its end; the number of instructions that it took."""
+        registers = [0] * 11
+        registers[1], registers[10] = CONTEXT, STACK + 512
+        self._stack, self._record = bytearray(512), bytearray()
+        at = taken = 0
+        while True:
+            taken += 1
+            assert taken < MOST
+            raw = instructions[at].bytes()
+            operation, both, offset, immediate = struct.unpack("<BBhi", raw)
+            target, source = both & 15, both >> 4
+            kind, at = operation & 7, at + 1
+            if operation == 0x95:
+                return taken
+            if operation == 0x85:
+                registers[0] = self._call(immediate, registers) & MASK
+                registers[1:6] = [0xBAD] * 5
+            elif operation == 0x18:
+                low, high = (
+                    immediate & 0xFFFF_FFFF,
+                    struct.unpack("<BBhi", instructions[at].bytes())[3],
+                )
+                at += 1
+                wide = {0: (high & 0xFFFF_FFFF) << 32 | low, 1: MAP + low, 2: LOST + high}
+                registers[target] = wide[source]
+            elif kind == 7:
+                other = registers[source] if operation & 8 else immediate
+                registers[target] = self._computed(operation & 0xF0, registers[target], other)
+            elif kind == 5:
+                if self._jumps(operation & 0xF0, registers[target], immediate):
+                    at += offset
+            elif kind == 1:
+                size = SIZES[operation & 0x18]
+                memory, place = self._memory(registers[source] + offset, size)
+                registers[target] = int.from_bytes(memory[place : place + size], "little")
+            elif kind in (2, 3):
+                size = SIZES[operation & 0x18]
+                memory, place = self._memory(registers[target] + offset, size)
+                value = immediate if kind == 2 else registers[source]
+                if operation & 0xE0 == 0xC0:
+                    value += int.from_bytes(memory[place : place + size], "little")
+                memory[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(
+                    size, "little"
+                )
+            else:
+                raise AssertionError(f"an unknown operation: {operation:#x}")
+
+    def _memory(self, address: int, size: int) -> tuple[bytearray, int]:
+        regions = {
+            CONTEXT: bytearray(self.context), STACK: self._stack, RECORD: self._record,
+            LOST: self.lost,
+        }  # fmt: skip
+        region = address & ~((1 << 48) - 1)
+        place = address - region
+        assert place + size <= len(regions[region]), "out of what the verifier allows"
+        return regions[region], place
+
+    @staticmethod
+    def _computed(operation: int, one: int, other: int) -> int:
+        other &= MASK
+        results: Mapping[int, Callable[[], int]] = {
+            0x00: lambda: one + other, 0x10: lambda: one - other, 0x40: lambda: one | other,
+            0x50: lambda: one & other, 0x60: lambda: one << (other & 63),
+            0x70: lambda: one >> (other & 63), 0xB0: lambda: other,
+        }  # fmt: skip
+        return results[operation]() & MASK
+
+    @staticmethod
+    def _jumps(condition: int, one: int, immediate: int) -> bool:
+        other = immediate & MASK
+        signed = one - (1 << 64) if one >> 63 else one
+        return {
+            0x00: True, 0x10: one == other, 0x40: one & other != 0, 0x50: one != other,
+            0x30: one >= other, 0x60: signed > immediate,
+        }[condition]  # fmt: skip
+
+    def _call(self, helper: int, registers: list[int]) -> int:
+        self.calls += 1
+        one, two, three = registers[1:4]
+        match helper:
+            case 1:
+                memory, place = self._memory(two, 4)
+                return (
+                    MAP if int.from_bytes(memory[place : place + 4], "little") in self.wanted else 0
+                )
+            case 5:
+                return 1_000_000_007
+            case 8:
+                return 3
+            case 14:
+                return self.process << 32 | self.thread
+            case 16:
+                self._write(one, self.comm[: two - 1].ljust(two, b"\0"))
+                return 0
+            case 112 | 148:
+                raw = self.read(three, two)
+                there = raw is not None and len(raw) == two
+                self._write(one, raw if raw is not None and there else bytes(two))
+                return 0 if there else -14
+            case 114:
+                return self._text(one, two, three)
+            case 131:
+                if self.full:
+                    return 0
+                self._record = bytearray(b"\xa5" * two)
+                return RECORD
+            case 132:
+                assert one == RECORD
+                self.submitted.append(bytes(self._record))
+                self._record = bytearray()
+                return 0
+            case 133:
+                assert one == RECORD
+                self.discarded += 1
+                self._record = bytearray()
+                return 0
+            case 173:
+                return self.address
+            case 174:
+                return self.cookie
+            case _:
+                raise AssertionError(f"an unknown helper: {helper}")
+
+    def _write(self, address: int, raw: bytes) -> None:
+        memory, place = self._memory(address, len(raw))
+        memory[place : place + len(raw)] = raw
+
+    def _text(self, to: int, size: int, start: int) -> int:
+        found = b""
+        while len(found) < size - 1:
+            one = self.read(start + len(found) & MASK, 1)
+            if not one:
+                return -14
+            if one == b"\0":
+                break
+            found += one
+        self._write(to, found + b"\0")
+        return len(found) + 1
