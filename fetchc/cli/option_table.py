@@ -110,7 +110,8 @@ COMMANDS = {
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
-            "summary", "stack", "stack_bytes", "strict", "traced", "results", "time", "pretty",
+            "summary", "stack", "stack_bytes", "strict", "engine", "traced", "results", "time",
+            "pretty",
             *_READING,
         ), True,
     ),
@@ -272,6 +273,10 @@ OPTIONS = {
         number=int,
     ),
     "strict": Option("strict", ("--strict",), None, "only functions that have all of the EXPRs"),
+    "engine": Option(
+        "engine", ("--engine",), "E", "how the kernel records: auto, bpf or tracefs",
+        ("auto", "bpf", "tracefs"),
+    ),
     "traced": Option(
         "format", ("--format",), "F", "text, jsonl, or folded: stacks for flame graphs",
         ("text", "jsonl", "folded"),
@@ -376,6 +381,7 @@ class Options:
         self.stack = ""  # or how: names, lines, fp
         self.stack_bytes: int | None = None
         self.strict = False
+        self.engine = "auto"
         self.filters: list[str] = []
         self.program: list[str] = []
         # Of `conformance` alone.

@@ -7,6 +7,7 @@ import gc
 from fetchc.ceilings import unwatch
 from fetchc.cli.output import exit_status
 from fetchc.cli.parsing_child import Reader, probed_file, reader
+from fetchc.cli.trace_engine import chosen_session
 from fetchc.cli.trace_events import Ending, Show, watch
 from fetchc.cli.trace_request import Refused, Usage, request
 from fetchc.cli.trace_targets import collect, inlined_copies, traceable
@@ -16,9 +17,9 @@ from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.filter_conditions import kernel_filter
 from fetchc.tracer.processes import WAITING, Command
-from fetchc.tracer.session import Session, terminable
+from fetchc.tracer.session import terminable
 from fetchc.tracer.stacks import Stacks, SymbolFiles, remote_symbols
-from fetchc.tracer.tracefs import find_tracefs
+from fetchc.tracer.tracefs import find_tracefs, session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from fetchc.cli.parsing_child import SameProcess
     from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_targets import LeftOut, Targets
+    from fetchc.tracer.session import Session
 
 __all__ = ["run"]
 
@@ -48,10 +50,10 @@ def run(options: Options, output: Output) -> int:
         output.diagnostics(refused.diagnostics, refused.text)
         return 1
     command = Command(options.program) if options.program else None
-    session = Session()
+    group = session_name()
     files = SymbolFiles()
     questions: dict[str, Callable[..., Any]] = {
-        "targets": lambda: collect(options.opened(), options, wanted, session.group),
+        "targets": lambda: collect(options.opened(), options, wanted, group),
         "symbols": files.opened,
         "function": files.function_at,
         "unwind": files.unwind_row,
@@ -59,14 +61,14 @@ def run(options: Options, output: Output) -> int:
         "inlined": lambda name: inlined_copies(options.opened(), name),
     }
     with reader(options, output, questions) as asked:
-        return _run(options, output, asked, session, command, wanted)
+        return _run(options, output, asked, group, command, wanted)
 
 
 def _run(
     options: Options,
     output: Output,
     asked: Reader | SameProcess,
-    session: Session,
+    group: str,
     command: Command | None,
     wanted: Request,
 ) -> int:
@@ -78,13 +80,14 @@ def _run(
     if isinstance(asked, Reader):
         lines = [line for each in targets.chosen for line in each.plan.definitions]
         probed_file(options.binary, lines)
-    if targets.by_glob:
+    if targets.by_glob and any(each.plan.of_kernel for each in targets.chosen):
         targets = traceable(targets, find_tracefs())
     _print_warnings(targets, output)
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
     if options.output:
         output.to_file(options.output)  # before anything is installed
+    session = chosen_session(targets, options, group, output)
     unwatch()  # what is installed is taken away in peace, and COMMAND has its own limits
     with terminable(), session:
         output.diagnostics(session.warnings(), "")  # what others left behind
@@ -108,10 +111,13 @@ def _run(
             for reason in _unhit_reasons(asked, targets, options):
                 output.say(f"note: nothing was hit: {reason}")
         lost = session.lost
+        not_followed = session.not_followed
         entries, returns = session.missed
         output.diagnostics(session.warnings(), "")
     if lost:
         output.say(f"warning: {lost} events were lost: the buffers were full")
+    if not_followed:
+        output.say(f"warning: {not_followed} threads were not followed: there are too many")
     if entries:
         output.say(f"warning: {entries} hits were missed: the kernel was handling another probe")
     if returns:

@@ -112,6 +112,8 @@ TITLES = {
     "FC0714": "the kernel has no kprobe events",
     "FC0715": "the perf map of a process cannot be written",
     "FC0716": "the layout of the kernel's event records is not supported",
+    "FC0717": "the kernel refused an eBPF program",
+    "FC0718": "eBPF cannot be used",
     "FC0751": "the filter does not parse",
     "FC0752": "the filter compares values of different kinds",
     "FC0753": "the program cannot be run",

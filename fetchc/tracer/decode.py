@@ -17,7 +17,7 @@ from fetchc.tracer.list_values import ElementMakers
 from fetchc.tracer.processes import mapped
 from fetchc.tracer.record_reader import Memo, line_reader, lines_reader, value_reader
 from fetchc.tracer.ring_buffer import unreadable
-from fetchc.tracer.string_values import bounded, sized
+from fetchc.tracer.string_values import sized
 from fetchc.tracer.structure_values import (
     choice,
     computed,
@@ -98,7 +98,8 @@ def reader(
 def _makers(
     plan: Plan, format: Format, mapped: Mapped | None, symbol: Symbol | None
 ) -> ShapeMakers:
-    return ShapeMakers(format, plan.fault_probes, mapped, symbol, plan.of_kernel)
+    fault_probes = plan.fault_probes if format.bpf is None else ()
+    return ShapeMakers(format, fault_probes, mapped, symbol, plan.of_kernel)
 
 
 def _general(plan: Plan, makers: ShapeMakers) -> Reader:
@@ -124,15 +125,11 @@ class ShapeMakers(ElementMakers):
             case Leaf():
                 return self._number(shape, path, trusted)
             case NumbersShape():
-                make = self._row(shape)
-                size = shape.count * shape.size
-                return self._guarded(make, shape.guards, path, trusted, self._at(shape, size))
+                return self._numbers(shape, path, trusted)
             case StringShape(length=None, limit=None, kind="utf-16" | "utf-32"):
                 return self._wide(shape, path, trusted)
             case StringShape(length=None):
-                zero = self._at(shape, shape.size)
-                make = bounded(*zero, shape.kind, whole=shape.limit == shape.size)
-                return self._guarded(make, shape.guards, path, trusted, zero)
+                return self._bounded(shape, path, trusted)
             case StringShape():
                 return self._counted(shape, path, trusted)
             case SizedStringShape(inner=text, length=size):
@@ -324,6 +321,7 @@ class ShapeMakers(ElementMakers):
 
 _address = struct.Struct("<Q").unpack_from
 _number = struct.Struct("<I").unpack_from
+_NEVER = 1 << 64  # nanoseconds
 _HEADER = 8  # bytes of common fields; the probed address follows
 
 
@@ -349,6 +347,7 @@ class Decoder:
         self._comm = places[COMM]
         self._comms = Memo(_comm)
         self._placed = format.has_address
+        self._process = None if format.bpf is None else format.bpf.process
 
     def event(self, sample: Sample) -> Event:
         """The event of a record."""
@@ -361,10 +360,15 @@ class Decoder:
         comm = _number(page, at + self._comm)[0]
         low = at + (comm & 0xFFFF)
         thread = THREAD(page, at + PID)[0]
-        process = None if isinstance(stack, tuple) else stack.process
+        if self._process is not None:
+            process = _number(page, at + self._process)[0]
+        elif not isinstance(stack, tuple) and stack.process is not None:
+            process = stack.process
+        else:
+            process = self._processes.of(thread, nanoseconds)
         return Event(
             self.plans[which],
-            self._processes.of(thread, nanoseconds) if process is None else process,
+            process,
             thread,
             self._comms[page[low : min(low + (comm >> 16), end)]],
             cpu,
@@ -389,8 +393,12 @@ class Decoder:
         None where nobody wants the task's records.
         """
 
-        def known(thread: int, raw: bytes, nanoseconds: int) -> tuple[object, int]:
-            process, until = self._processes.known(thread, nanoseconds)
+        def known(
+            process: int | None, thread: int, raw: bytes, nanoseconds: int
+        ) -> tuple[object, int]:
+            until = _NEVER
+            if process is None:
+                process, until = self._processes.known(thread, nanoseconds)
             return task(self._comms[raw], process, thread), until
 
         format = self._format_of(plan)
@@ -429,7 +437,7 @@ class Decoder:
         return Format(self._format.id, self._format.event, tuple(fields))
 
     def _mapped(self) -> Mapped | None:
-        return mapped if self._processes.visible else None
+        return mapped if self._processes.visible and self._format.bpf is None else None
 
     def _prepared(self, which: int) -> tuple[Reader, ReadValues]:
         plan = self.plans[which]
@@ -444,4 +452,4 @@ _NO_FAULTS: tuple[str, ...] = ()
 
 
 def _comm(raw: bytes) -> str:
-    return raw.rstrip(b"\0").decode("utf-8", "surrogateescape")
+    return raw.partition(b"\0")[0].decode("utf-8", "surrogateescape")

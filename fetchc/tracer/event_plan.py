@@ -141,6 +141,7 @@ def plan(
         lines,
         layouts[0].values,
         layouts[0].fault_probes,
+        tuple([layout.fields for layout in layouts]),
     )
 
 

@@ -8,6 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from fetchc.ir.fetch import Fetch
     from fetchc.tracer.unwind import StackCopy
     from fetchc.tracer.value_shapes import Shape
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMM",
     "PLAN_INDEX",
+    "BpfRecord",
     "Event",
     "EventValue",
     "Field",
@@ -69,7 +71,8 @@ class Plan(Record):
     ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
     event. ``kind`` is that of the JSON: entry, return, return-site, line, inline, offset.
     ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` show
-    whether memory of the program could be read.
+    whether memory of the program could be read. ``fields`` are what each definition fetches, by the
+    names of its arguments.
     """
 
     group: str
@@ -81,6 +84,7 @@ class Plan(Record):
     definitions: tuple[str, ...]
     values: tuple[EventValue, ...]
     fault_probes: tuple[FaultProbe, ...] = ()
+    fields: tuple[tuple[tuple[str, Fetch], ...], ...] = ()
 
     @property
     def of_kernel(self) -> bool:
@@ -105,12 +109,34 @@ class Field(Record):
     text: bool
 
 
+class BpfRecord(Record):
+    """What a record of an eBPF program has beside its fields; all places are byte offsets in it.
+
+    ``process`` is the place of the process, 32 bits. ``faults`` is that of ``fault_bytes`` bytes of
+    fault bits; each of ``bits`` is (low, high, bit): what is between depends on a load that failed
+    where the bit is set. Each of ``blocks`` is (low, high, word): the 32 bits at ``word`` say which
+    of the bytes between were read (see :class:`fetchc.ir.steps.EmitMemory`). A string whose length
+    with the NUL is ``longest`` may be cut.
+    """
+
+    process: int
+    faults: int
+    fault_bytes: int
+    bits: tuple[tuple[int, int, int], ...]
+    blocks: tuple[tuple[int, int, int], ...]
+    longest: int
+
+
 class Format(Record):
-    """The ``format`` file of an event: the number that its records carry, its fields in order."""
+    """The ``format`` file of an event: the number that its records carry, its fields in order.
+
+    ``bpf`` is None for the records of tracefs.
+    """
 
     id: int
     event: str
     fields: tuple[Field, ...]
+    bpf: BpfRecord | None = None
 
     @property
     def size(self) -> int:

@@ -7,6 +7,8 @@ is fetched as a value of its own: that is a last load, and valid if the pointer 
 address. If all are, only a number 0 is in doubt. A string that begins at a byte of that number is
 ``""`` if the page is mapped, and a fault if it is not: a :class:`~fetchc.tracer.events.FaultProbe`.
 
+Records of eBPF programs say it of every load (:class:`Unread`).
+
 For other pages, and where the event has no room for fault probes, the program is asked. That is
 some time after the event: it may have mapped or unmapped the page, or have ended. Then the number
 is shown as 0.
@@ -26,7 +28,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fetchc.tracer.events import Value
+    from fetchc.tracer.events import BpfRecord, Value
 
     Faults = list[str]
     Make = Callable[[bytes, Faults], Value]
@@ -44,6 +46,7 @@ __all__ = [
     "MappedCache",
     "Presence",
     "Residence",
+    "Unread",
     "ZeroCheck",
     "address_of_kernel",
     "address_of_program",
@@ -229,6 +232,50 @@ class MappedCache:
         elif found is None:
             self._silent.add(thread)
         return found
+
+
+# ------------------------------------------------------------------------------
+# Records of eBPF programs say of each load whether it failed: no number is in doubt.
+
+_HALVES_OF_WORD = struct.Struct("=HH").unpack_from
+
+
+class Unread:
+    """Which bytes of a record stand for memory that could not be read."""
+
+    def __init__(self, record: BpfRecord) -> None:
+        self._bits = record.bits
+        self._blocks = record.blocks
+        self._low, self._high = record.faults, record.faults + record.fault_bytes
+
+    def any(self, data: bytes, low: int, high: int) -> bool:
+        """Whether some byte from ``low`` to ``high`` could not be read."""
+        for first, end, word in self._blocks:
+            if low < end and first < high:
+                read = _HALVES_OF_WORD(data, word)
+                if max(low, first) < read[0] or read[1] < min(high, end):
+                    return True
+        mask = 0
+        for first, end, bit in self._bits:
+            if low < end and first < high:
+                mask |= 1 << bit
+        return bool(mask and mask & int.from_bytes(data[self._low : self._high], "little"))
+
+    def checked(self, make: Make, low: int, high: int, path: str) -> Make:
+        """``make`` where all bytes from ``low`` to ``high`` were read; else ``path`` is a fault."""
+        inside = [one for one in (*self._bits, *self._blocks) if low < one[1] and one[0] < high]
+        return self.checked_to(make, low, lambda data: high, path) if inside else make
+
+    def checked_to(self, make: Make, low: int, end: Callable[[bytes], int], path: str) -> Make:
+        """``make`` where all bytes from ``low`` up to ``end`` of the record were read."""
+
+        def careful(data: bytes, faults: Faults) -> Value:
+            if self.any(data, low, end(data)):
+                faults.append(path)
+                return None
+            return make(data, faults)
+
+        return careful
 
 
 # ------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from math import prod
 from fetchc.record import Record
 from fetchc.tracer.display_values import CutList, CutString
 from fetchc.tracer.guards import HIGHEST, by_length
-from fetchc.tracer.string_values import WIDTHS, counted, decoded, joined
+from fetchc.tracer.string_values import WIDTHS, bounded, counted, decoded, joined
 from fetchc.tracer.structure_values import (
     LeafMakers,
     counted_between,
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from fetchc.tracer.events import Value
-    from fetchc.tracer.guards import Residence
+    from fetchc.tracer.guards import Residence, Unread
     from fetchc.tracer.structure_values import Make, Trusted
     from fetchc.tracer.value_shapes import Leaf, RangeShape, SequenceShape
 
@@ -59,8 +59,22 @@ class ElementMakers(LeafMakers):
         inner = counted(start, text.size, text.kind, self._bare(text.length))
         # Zeros behind the text's own end say nothing, so that its end is in doubt only
         # where all of the bytes are 0.
-        behind = self._guarded(inner, text.guards, path, inner_trusted, (start, end))
+        zero: tuple[int, int] | None = (start, end)
+        if self.unread is not None:
+            length_of, width, zero = self._bare(text.length), WIDTHS.get(text.kind, 1), None
+            read_to = lambda data: min(start + width * length_of(data), end)  # noqa: E731
+            inner = self.unread.checked_to(inner, start, read_to, path)
+        behind = self._guarded(inner, text.guards, path, inner_trusted, zero)
         return by_length(length, behind, str, path)
+
+    def _bounded(self, text: StringShape, path: str, trusted: Trusted) -> Make:
+        start, end = self._at(text, text.size)
+        make = bounded(start, end, text.kind, whole=text.limit == text.size)
+        if self.unread is None:
+            return self._guarded(make, text.guards, path, trusted, (start, end))
+        read_to = lambda data: data.find(b"\0", start, end) + 1 or end  # noqa: E731
+        make = self.unread.checked_to(make, start, read_to, path)
+        return self._guarded(make, text.guards, path, trusted, None)
 
     def _items(self, items: ListShape, path: str, trusted: Trusted) -> Make:
         makers = self._each(items, path, trusted)
@@ -93,7 +107,7 @@ class ElementMakers(LeafMakers):
             part = self._window(sequence, sequence.start, length_of, path, inner_trusted)
             return by_length(length, part, list, path)
         if isinstance(elements, NumbersShape):
-            some, most = self.maker(elements, path, inner_trusted), elements.count
+            some, most = self._numbers(elements, path, inner_trusted, length_of), elements.count
         else:
             makers, most = self._each(elements, path, inner_trusted), len(elements.items)
             firsts = first_of(makers, length_of)
@@ -112,7 +126,8 @@ class ElementMakers(LeafMakers):
 
         last, begin = elements.guards[-1], self.offset(elements.field, elements.offset)
         place = self.offset(last.field, last.offset)
-        return Read(begin, place, last.moved, self.there, self._residence(last))
+        residence = self._residence(last)
+        return Read(begin, place, last.moved, self.there, residence, self.unread)
 
     def _ranged(self, shape: RangeShape, path: str, trusted: Trusted) -> Make:
 
@@ -144,7 +159,9 @@ class ElementMakers(LeafMakers):
     ) -> Make:
 
         elements, around = sequence.elements, sequence.around
-        if isinstance(elements, NumbersShape):
+        if isinstance(elements, NumbersShape) and self.unread is not None:
+            pick, most = of_items(self._each_number(elements, path, trusted), path), elements.count
+        elif isinstance(elements, NumbersShape):
             pick, most = of_row(self.maker(elements, path, trusted)), elements.count
         else:
             pick, most = of_items(self._each(elements, path, trusted), path), len(elements.items)
@@ -214,7 +231,8 @@ class Read(Record):
 
     It is in the record from ``begin`` on. A page that was not there is zeros in the record.
     Zeros of the source are no other ones, and ``there(data, address)`` is asked; None where
-    nobody can be. What the kernel read of a program's memory is ``residence``.
+    nobody can be. What the kernel read of a program's memory is ``residence``. ``unread`` knows it
+    of records of eBPF programs.
     """
 
     begin: int
@@ -222,6 +240,7 @@ class Read(Record):
     moved: int
     there: There | None
     residence: Residence | None = None
+    unread: Unread | None = None
 
     def sure(self, data: bytes, low: int, high: int) -> int | None:
         """Up to where the record certainly has the program's bytes; None for a fault.
@@ -234,7 +253,10 @@ class Read(Record):
         while low < high:
             address = low + shift & _MASK
             end = min(high, low + _PAGE - address % _PAGE)
-            if self.residence is not None:
+            if self.unread is not None:
+                if self.unread.any(data, low, end):
+                    return low if low > first else None
+            elif self.residence is not None:
                 if not self.residence.there(data, address):
                     return low if low > first else None
             elif not any(data[low:end]):

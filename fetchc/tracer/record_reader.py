@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
-    from fetchc.tracer.events import EventValue, Format, Plan, Value
+    from fetchc.tracer.events import BpfRecord, EventValue, Format, Plan, Value
     from fetchc.tracer.guards import There
     from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.structure_values import LeafMakers, Make
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     ReadLines = Callable[[Records], str | None]
     Columns = Sequence[Sequence[object]]
     Rows = Callable[[bytes], Iterator[tuple[Any, ...]]]
-    Task = Callable[[int, bytes, int], tuple[object, int]]
+    Task = Callable[[int | None, int, bytes, int], tuple[object, int]]
 
 __all__ = ["LineForm", "Memo", "line_reader", "lines_reader", "value_reader"]
 
@@ -117,9 +117,10 @@ def line_reader(
     """A function from a record to its line, which shows the values ``wanted``.
 
     The record is given as its time in nanoseconds, its processor, the page, and its bounds in the
-    page. ``task(thread, comm, nanoseconds)`` is what the line says of the task, and until which
-    time; where that is None, nobody wants the record, and its line is empty. The line is None for a
-    record that is not ordinary, and as long as ``form.origin`` is empty where its head needs it.
+    page. ``task(process, thread, comm, nanoseconds)`` is what the line says of the task, and until
+    which time; the process is None where the record does not have it. Where the task is None,
+    nobody wants the record, and its line is empty. The line is None for a record that is not
+    ordinary, and as long as ``form.origin`` is empty where its head needs it.
     """
     function = _Function(format, makers)
     shown = function.head(form, task) + [function.value(one, form) for one in wanted]
@@ -139,8 +140,11 @@ def lines_reader(
     """A function from records of one length to their lines, as :func:`line_reader` makes them.
 
     They are joined by line feeds: "" where nobody wants them, None where :func:`line_reader` has to
-    read each. None instead of a function where a value is no number.
+    read each. None instead of a function where a value is no number, and for records of eBPF
+    programs, which are of all processors.
     """
+    if format.bpf is not None:
+        return None
     function = _Function(format, makers)
     for one in wanted:
         function.value(one, form)
@@ -207,7 +211,7 @@ class _ReadLines:
         )
         known = self._known
         if known[0] != thread or times[-1] >= known[2]:
-            shown, until = self._task(_NUMBER(thread)[0], thread[4:], times[0])
+            shown, until = self._task(None, _NUMBER(thread)[0], thread[4:], times[0])
             known = self._known = (thread, shown, until)
             if times[-1] >= until:
                 return None
@@ -295,6 +299,15 @@ class _Function:
         self._bounds: dict[str, tuple[int, int]] = {}  # of pointers into the program
         self.loaded: dict[str, list[tuple[str, int, int]]] = {}  # numbers by their last pointer
         self._made: list[str] = []
+        if format.bpf is not None:
+            self._all_read(format.bpf)
+
+    def _all_read(self, record: BpfRecord) -> None:
+        # An ordinary record of an eBPF program has all that it was to read: nothing is in doubt.
+        for start in range(record.faults, record.faults + record.fault_bytes, 8):
+            self._checks.append(f"not {self.word(start, 'Q')}")
+        for low, high, word in record.blocks:
+            self._checks.append(f"{self.word(word, 'I')} == {high << 16 | low}")
 
     def compiled(self, parameters: str, result: str) -> Any:
         """The function, which returns the expression ``result``."""
@@ -366,15 +379,17 @@ class _Function:
             self._checks.append(origin)
             written["elapsed"] = f"now / 1e9 - {origin}[0]"
         comm, thread = self.word(self._fields[COMM].offset, "I"), self.word(4, "i")
-        cache = self.object({})
+        cache, process = self.object({}), "None"
+        if self.format.bpf is not None:
+            process = self.word(self.format.bpf.process, "I")
         self._code += [
             f" low = at + ({comm} & 65535); high = low + ({comm} >> 16)",
             " if high > end: return None",
-            f" key = {thread}, page[low:high]",
+            f" key = {process}, {thread}, page[low:high]",
             f" known = {cache}.get(key)",
             " if known is None or now >= known[1]:",
             f"  if len({cache}) > {_MEMO}: {cache}.clear()",
-            f"  known = {cache}[key] = {self.object(task)}({thread}, key[1], now)",
+            f"  known = {cache}[key] = {self.object(task)}(*key, now)",
             " shown = known[0]",
             " if shown is None: return ''",
         ]
@@ -438,6 +453,8 @@ class _Function:
 
     def _guard(self, guards: Sequence[Guard], word: str, size: int) -> None:
         # That a number was loaded: its pointers are addresses, and it is not 0 by a fault.
+        if self.format.bpf is not None:
+            return
         for guard in guards:
             self._bound(guard)
         if guards and not guards[-1].kernel:
@@ -483,6 +500,8 @@ class _Function:
 
     def _string(self, leaf: Leaf, form: LineForm | None) -> str:
         # A string was read if the next one begins where it ends (string_values.Texts).
+        if self.format.bpf is not None:
+            return self._room_string(leaf, self.format.bpf, form)
         for guard in leaf.guards:
             self._bound(guard)
         word, following = [self.word(at, "I") for at in self._makers.texts.words(leaf.field)]
@@ -493,6 +512,19 @@ class _Function:
         self._checks.append(f"{word} >> 16 and {last} >> 16")
         self._checks.append(f"({low}) + ({word} >> 16) == {following} & 65535 <= end - at")
         piece = f"page[at + ({low}):at + ({following} & 65535) - 1]{limit}"
+        self._code.append(f" {name} = {self.object(Memo(make))}[{piece}]")
+        return name
+
+    def _room_string(self, leaf: Leaf, record: BpfRecord, form: LineForm | None) -> str:
+        # In a room of its own; one that fills the largest may be cut.
+        word = self.word(self._makers.offset(leaf.field, 0), "I")
+        low, name = f"at + ({word} & 65535)", f"s{len(self._code)}"
+        limit = "" if leaf.decode.limit is None else f"[:{leaf.decode.limit}]"
+        string = (lambda made: made) if form is None else form.string
+        make = lambda raw: string(decoded(raw.partition(b"\0")[0]))  # noqa: E731
+        self._checks.append(f"0 < {word} >> 16 < {record.longest}")
+        self._checks.append(f"({word} & 65535) + ({word} >> 16) <= end - at")
+        piece = f"page[{low}:{low} + ({word} >> 16) - 1]{limit}"
         self._code.append(f" {name} = {self.object(Memo(make))}[{piece}]")
         return name
 
@@ -510,8 +542,9 @@ class _Function:
         self._guard(length.guards, count, size)
         start, width = self._makers.offset(text.field, text.offset), WIDTHS.get(text.kind, 1)
         most = 1 << 8 * size - 1 if length.decode.signed else 1 << 8 * size
+        checked = () if self.format.bpf is not None else text.guards
         guards = [_in_range(self.word(self._makers.offset(one.field, one.offset), "Q"), one)
-                  for one in text.guards]  # fmt: skip
+                  for one in checked]  # fmt: skip
         checks = [*guards, f"{count} < {min(most, HIGHEST)}"]
         begun = f"page[at + {start}:at + {start + text.size}]"
         if guards:

@@ -121,12 +121,18 @@ class Session:
     to FC0704). A session is used by one thread at a time; what is asked of it before it is entered,
     or after its end, is a ValueError. A process that is forked from it has nothing to remove.
 
+    ``group`` is a name that :func:`~fetchc.tracer.tracefs.session_name` gave, by default a new one.
     ``symbol``, where it is set before the session is started, names what is at an address of a
     thread's program: function pointers have that as their value then.
     """
 
-    def __init__(self, buffer_kib: int | None = None, tracefs: Tracefs | None = None) -> None:
-        self.group = session_name()
+    def __init__(
+        self,
+        buffer_kib: int | None = None,
+        tracefs: Tracefs | None = None,
+        group: str | None = None,
+    ) -> None:
+        self.group = group or session_name()
         self.symbol: Symbol | None = None
         self._buffer_kib = buffer_kib
         self._given = tracefs
@@ -349,6 +355,11 @@ class Session:
 
     def _lost_now(self) -> int:
         return self._instance.lost() if self._perf is None else self._perf.lost
+
+    @property
+    def not_followed(self) -> int:
+        """Threads of the processes to record that the kernel had no room to follow."""
+        return 0
 
     @property
     def missed(self) -> tuple[int, int]:

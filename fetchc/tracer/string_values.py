@@ -38,11 +38,18 @@ class Texts:
     A string can take the room of those after it. One of 4096 bytes (PATH_MAX) or more has no room
     of its own (``fetch_store_strlen`` of kernel/trace/trace_uprobe.c): it takes that of the others,
     is cut without a mark, and leaves nothing for the event's last one.
+
+    In a record of an eBPF program each string has room of its own, and no length where it could not
+    be read. One that fills the largest room there is may go on.
     """
 
     def __init__(self, format: Format) -> None:
         texts = sorted((field for field in format.fields if field.text), key=lambda f: f.offset)
-        self._next = {one.name: two.offset for one, two in pairwise(texts)}
+        # Of a string that is whole; 0 where the next one says it.
+        self._longest = 0 if format.bpf is None else format.bpf.longest
+        self._next: dict[str, int] = {}
+        if format.bpf is None:
+            self._next = {one.name: two.offset for one, two in pairwise(texts)}
         self._words = {one.name: one.offset for one in texts}
         self.last = texts[-1].offset if texts else 0
 
@@ -52,7 +59,8 @@ class Texts:
 
     def one(self, field: Field, limit: int | None, path: str) -> Make:
         """The reader of a string; ``limit`` bytes of it are the object's."""
-        return _single(field.offset, self._next.get(field.name), self.last, limit, path)
+        following = self._next.get(field.name)
+        return _single(field.offset, following, self.last, limit, path, self._longest)
 
     def several(
         self, field: Field, count: int, pointers: int | None, total: int, path: str
@@ -62,13 +70,23 @@ class Texts:
         A string whose pointer is NULL is None, and no fault.
         """
         following = self._next.get(field.name)
+        if self._longest:
+            starts = [field.offset + field.size * index for index in range(count)]
+            paths = [f"{path}[{index}]" for index in range(count)]
+            each = [
+                _single(start, None, self.last, None, one, self._longest)
+                for start, one in zip(starts, paths, strict=True)
+            ]
+            return _apart(each, pointers, total)
         return _several(field.offset, following, self.last, count, pointers, total, path)
 
 
 _word = struct.Struct("=I").unpack_from
 
 
-def _single(start: int, following: int | None, last: int, limit: int | None, path: str) -> Make:
+def _single(
+    start: int, following: int | None, last: int, limit: int | None, path: str, longest: int = 0
+) -> Make:
     word = _word
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -81,6 +99,10 @@ def _single(start: int, following: int | None, last: int, limit: int | None, pat
         text = _bytes(data, low, size) if end == low + size else data[low:end]
         if limit is not None and len(text) >= limit:
             return decoded(text[:limit])
+        if longest:
+            if size == longest:
+                return CutString(decoded(text[:-1], cut=True), None)
+            return decoded(text.partition(b"\0")[0])  # the task's name is padded
         return _up_to_room(text, data, end, last)
 
     return make
@@ -138,6 +160,20 @@ def _several(
                 return CutList(values, total) if total > count else values
         faults.append(path)
         return None
+
+    return make
+
+
+def _apart(each: Sequence[Make], pointers: int | None, total: int) -> Make:
+    # A list of strings with a room each; one whose pointer is NULL is None, and no fault.
+    addresses = struct.Struct(f"={len(each)}Q").unpack_from
+
+    def make(data: bytes, faults: Faults) -> Value:
+        values: list[Value] = []
+        for index, one in enumerate(each):
+            null = pointers is not None and not addresses(data, pointers)[index]
+            values.append(None if null else one(data, faults))
+        return CutList(values, total) if total > len(each) else values
 
     return make
 

@@ -23,6 +23,7 @@ from fetchc.tracer.guards import (
     THREAD,
     MappedCache,
     Presence,
+    Unread,
     ZeroCheck,
     address_of_kernel,
     address_of_program,
@@ -31,6 +32,7 @@ from fetchc.tracer.guards import (
 )
 from fetchc.tracer.number_values import CODES, meaning
 from fetchc.tracer.string_values import Texts
+from fetchc.tracer.value_shapes import Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from fetchc.tracer.value_shapes import (
         Guard,
         InterfaceShape,
-        Leaf,
         NumbersShape,
         Shape,
         StringShape,
@@ -567,6 +568,26 @@ def listed(makers: Sequence[Make], total: int) -> Make:
     return make
 
 
+def partly_read(unread: Unread, low: int, high: int, whole: Make, each: Make, path: str) -> Make:
+    """A list: ``whole`` where all of its bytes were read, else ``each`` of its elements.
+
+    One fault where none of them could be read.
+    """
+
+    def make(data: bytes, faults: Faults) -> Value:
+        if not unread.any(data, low, high):
+            return whole(data, faults)
+        before = len(faults)
+        values = each(data, faults)
+        assert isinstance(values, list)
+        if none_read(values, len(faults) - before):
+            faults[before:] = [path]
+            return None
+        return values
+
+    return make
+
+
 def bounds_checked(number: Make, least: int, inner: Make, path: str) -> Make:
     """``inner`` where there are at least ``least`` elements, else a fault."""
 
@@ -611,7 +632,8 @@ class LeafMakers:
     """Readers of values that contain no other values, for the records of one format.
 
     ``texts`` finds strings; ``there`` says whether a program had memory at an address (None if
-    nothing can say it); ``pointer`` makes the value of a pointer.
+    nothing can say it); ``unread``, of records of eBPF programs, what could not be read;
+    ``pointer`` makes the value of a pointer.
     """
 
     def __init__(
@@ -632,6 +654,7 @@ class LeafMakers:
         self.there: There | None = None
         if probes or asked is not None:
             self.there = Presence(probes, self.texts.last, asked)
+        self.unread = None if format.bpf is None else Unread(format.bpf)
         self._symbol = symbol
         self.pointer = address_of_kernel if of_kernel else address_of_program
 
@@ -683,6 +706,28 @@ class LeafMakers:
             values = lambda data: [then(one) for one in unpack(data, start)]  # noqa: E731
         return row_of(values, row.count, row.total)
 
+    def _numbers(
+        self,
+        row: NumbersShape,
+        path: str,
+        trusted: Trusted,
+        length_of: Callable[[bytes], int] | None = None,
+    ) -> Make:
+        # A row of numbers, up to a length where it has one.
+        make, (start, end) = self._row(row), self._at(row, row.count * row.size)
+        if self.unread is None:
+            return self._guarded(make, row.guards, path, trusted, (start, end))
+        each = self._each_number(row, path, trusted)
+        some = listed(each, row.total) if length_of is None else first_of(each, length_of)
+        make = partly_read(self.unread, start, end, make, some, path)
+        return self._guarded(make, row.guards, path, trusted, None)
+
+    def _each_number(self, row: NumbersShape, path: str, trusted: Trusted) -> list[Make]:
+        # Each by itself: some of them may be in a page that could not be read.
+        starts = [row.offset + row.size * index for index in range(row.count)]
+        leaves = [Leaf(row.field, row.decode, start, row.size) for start in starts]
+        return [self.maker(one, f"{path}[{index}]", trusted) for index, one in enumerate(leaves)]
+
     def _bare(self, leaf: Leaf) -> Callable[[bytes], int]:
         field = self._fields[leaf.field]
         size, start = leaf.size or field.size, field.offset + leaf.offset
@@ -699,6 +744,8 @@ class LeafMakers:
         none: Value = 0,
     ) -> Make:
         """``make`` with its guard checks; ``zero`` are the bytes that are 0 after faults."""
+        if self.unread is not None:
+            return self._all_read(self.unread, make, guards, path, trusted, zero, none)
         if len(guards) > 1 and guards[-1].empty:
             # NULL there may be a pointer that could not be loaded.
             *before, last = guards
@@ -726,6 +773,29 @@ class LeafMakers:
             place = self.offset(last.field, last.offset), last.moved
             doubt = ZeroCheck(*zero, *place, self.there)
         return guarded(make, checks, doubt, path, none)
+
+    def _all_read(
+        self,
+        unread: Unread,
+        make: Make,
+        guards: tuple[Guard, ...],
+        path: str,
+        trusted: Trusted,
+        bytes_of: tuple[int, int] | None,
+        none: Value,
+    ) -> Make:
+        # The pointers first, from the outside in: one that is NULL may be so on purpose.
+        if bytes_of is not None:
+            make = unread.checked(make, *bytes_of, path)
+        for guard in reversed(guards):
+            if (guard.field, guard.offset) in trusted:
+                continue
+            start = self.offset(guard.field, guard.offset)
+            bounds = OF_KERNEL if guard.kernel else OF_PROGRAM
+            check = start, guard.moved, guard.empty, bounds
+            make = guarded(make, [check], None, path, none)
+            make = unread.checked(make, start, start + _POINTER, path)
+        return make
 
     def _residence(self, guard: Guard) -> Residence | None:
         if not guard.read_checks:

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,17 @@ from fetchc.tracer.tracefs import Tracefs
 from tests.support.toolchains import ROOT, require
 from tests.support.tracefs import require_uprobes
 
-__all__ = ["SECONDS", "Traced", "build", "event", "hit", "left_behind", "running", "trace"]
+__all__ = [
+    "SECONDS",
+    "Traced",
+    "build",
+    "engine",
+    "event",
+    "hit",
+    "left_behind",
+    "running",
+    "trace",
+]
 
 SECONDS = 60  # what takes longer never comes
 _TRACEFS = Path("/sys/kernel/tracing")
@@ -136,10 +146,19 @@ class Traced:
         return [each["args"] for each in self.objects if "args" in each]
 
 
+def engine(words: Sequence[str | Path]) -> list[str]:
+    """The engine that ``FETCHC_ENGINE`` names, for what it can do: all tests can go through it."""
+    named = os.environ.get("FETCHC_ENGINE")
+    own = list(words[: words.index("--")] if "--" in words else words)
+    return (
+        [] if named is None or {"--stack", "--engine", "kernel"} & {*own} else ["--engine", named]
+    )
+
+
 def trace(capfd: pytest.CaptureFixture[str], *words: str | Path) -> Traced:
     """``fetchc trace`` in this process; what the traced program prints begins with EVENT."""
     capfd.readouterr()
-    status = main(["trace", "--color", "never", *map(str, words)])
+    status = main(["trace", "--color", "never", *engine(words), *map(str, words)])
     printed = capfd.readouterr()
     lines = printed.out.splitlines()
     assert left_behind(os.getpid()) == []
@@ -154,7 +173,8 @@ def trace(capfd: pytest.CaptureFixture[str], *words: str | Path) -> Traced:
 @contextmanager
 def running(*words: str | Path, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
     """A trace in a process of its own, in JSON lines."""
-    command = [sys.executable, "-m", "fetchc", "trace", "--format", "jsonl", *map(str, words)]
+    own = ["--format", "jsonl", *engine(words)]
+    command = [sys.executable, "-m", "fetchc", "trace", *own, *map(str, words)]
     with subprocess.Popen(
         command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as child:

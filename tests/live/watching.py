@@ -16,6 +16,15 @@ _SECONDS = 60  # a program that takes longer hangs
 _GATE = ["sh", "-c", 'read go; exec "$@"', "gate"]
 
 
+def _session() -> Session:
+    # Of the engine that FETCHC_ENGINE names, as in tests/live/traced.py.
+    if os.environ.get("FETCHC_ENGINE") != "bpf":
+        return Session()
+    from fetchc.tracer.bpf.bpf_session import BpfSession
+
+    return BpfSession()
+
+
 def watched(
     make: Callable[[str], Sequence[Plan]],
     command: Sequence[str | os.PathLike[str]],
@@ -26,7 +35,7 @@ def watched(
     The program's standard input ends when so many events as ``while_running`` were read: one that
     waits for this is there until then, and its memory can be looked at.
     """
-    with Session() as session:
+    with _session() as session:
         session.add(*make(session.group))
         with subprocess.Popen(
             [*_GATE, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"

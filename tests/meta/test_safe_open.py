@@ -29,6 +29,7 @@ OWN = {
     "debuginfo/dwarf/name_index.py": (1, "/proc/meminfo"),
     "debuginfo/separate/debug_file_search.py": (2, "the system's folders of libraries, as names"),
     "debuginfo/separate/debuginfod.py": (1, "the cache, a folder of the user's own"),
+    "tracer/bpf/system_calls.py": (2, "/proc/self/status; sysfs"),
     "tracer/guards.py": (1, "/proc/cpuinfo"),
     "tracer/install.py": (2, "tracefs"),
     "tracer/kallsyms.py": (2, "/proc/kallsyms; debugfs"),

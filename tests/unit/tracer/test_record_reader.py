@@ -19,7 +19,7 @@ from fetchc.ir.fetch import Decode
 from fetchc.tracer import decode
 from fetchc.tracer.decode import Decoder, ShapeMakers, reader
 from fetchc.tracer.display_values import CutString
-from fetchc.tracer.events import Event, EventValue, FaultProbe, Format, Plan
+from fetchc.tracer.events import BpfRecord, Event, EventValue, FaultProbe, Format, Plan
 from fetchc.tracer.record_reader import Memo, value_reader
 from fetchc.tracer.ring_buffer import Records
 from fetchc.tracer.value_shapes import Guard, Leaf, Shape, StringShape
@@ -208,6 +208,87 @@ def test_a_record_of_another_event_is_not_ordinary() -> None:
     assert generated(plan, format_of(fields), None, data) == {"n": 7}
     assert generated(plan, format_of(fields), None, b"\2" + data[1:]) is None
     assert generated(plan, format_of(fields), None, data[:24]) is None
+
+
+# ------------------------------------------------------------------------------
+# Records of eBPF programs: each field has a fault bit, or is of a block with the bytes that were
+# read.
+
+ENDING = len(SOUND)  # then: process, unused, 64 bits of faults, the word of a block
+
+
+def bpf_format(blocks: bool) -> Format:
+    """The format of every shape, as that of an eBPF program."""
+    parts = [(one.offset, one.offset + one.size * (one.count or 1)) for one in FORMAT.fields]
+    numbers = [part for part, one in zip(parts, FORMAT.fields, strict=True) if not one.text]
+    texts = [part for part, one in zip(parts, FORMAT.fields, strict=True) if one.text]
+    low, high = min(numbers)[0], max(numbers)[1]
+    listed = [*texts, *(() if blocks else numbers)]
+    bits = tuple([(*part, number % 64) for number, part in enumerate(listed)])
+    block = ((low, high, ENDING + 16),) if blocks else ()
+    return FORMAT.replaced(bpf=BpfRecord(ENDING, ENDING + 8, 8, bits, block, 1 << 16))
+
+
+def bpf_record(format: Format, faults: int, read: tuple[int, int]) -> bytes:
+    """A sound record with these faults, and bytes of its block that were read; the others are 0."""
+    assert format.bpf is not None
+    data = bytearray(SOUND)
+    for low, high, bit in format.bpf.bits:
+        if faults >> bit & 1:
+            data[low:high] = bytes(high - low)
+    for low, high, _ in format.bpf.blocks:
+        first, end = (min(max(one, low), high) for one in read)
+        data[low:first] = bytes(first - low)
+        data[max(first, end) : high] = bytes(high - max(first, end))
+    return bytes(data) + struct.pack("=IIQHHI", THREAD, 0, faults, *read, 0)
+
+
+@pytest.mark.parametrize("value", PLAN.values, ids=lambda one: one.label)
+@given(
+    faults=st.one_of(st.just(0), st.integers(0, (1 << 64) - 1)),
+    blocks=st.booleans(),
+    cut=st.tuples(st.integers(0, 40), st.integers(0, 40)),
+)
+def test_a_value_of_a_bpf_record(
+    value: EventValue, faults: int, blocks: bool, cut: tuple[int, int]
+) -> None:
+    plan, format = plan_of({value.label: value.shape}), bpf_format(blocks)
+    assert format.bpf is not None
+    whole = format.bpf.blocks[0][:2] if blocks else (0, 0)
+    data = bpf_record(format, faults, (whole[0] + 4 * cut[0], max(whole[1] - 4 * cut[1], 0)))
+    sound = bpf_record(format, 0, whole)
+    found = generated(plan, format, None, data)
+    args, said = reader(plan, format, None)(data)
+    if found is not None:  # only where all was read
+        assert (faults, said) == (0, ())
+        assert not blocks or data == sound
+        assert alike(found, args)
+    if not said:  # a value without a fault is what it is where all was read
+        wanted, none = reader(plan, format, None)(sound)
+        assert alike(args, wanted) or _is_cut(args) or none
+
+
+def _is_cut(value: object) -> bool:
+    if isinstance(value, dict):
+        return any(map(_is_cut, value.values()))
+    if isinstance(value, list):
+        return type(value) is not list or any(map(_is_cut, value))
+    return isinstance(value, CutString)
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_a_number_that_could_not_be_read_is_a_fault(blocks: bool) -> None:
+    # Whatever its bytes are, and though no pointer leads to it.
+    format = bpf_format(blocks)
+    assert format.bpf is not None
+    one = next(one for one in FORMAT.fields if not one.text and one.count is None)
+    plan = plan_of({"n": Leaf(one.name, Decode("integer", 8 * one.size))})
+    bit = next((bit for low, _, bit in format.bpf.bits if low == one.offset), 0)
+    read = format.bpf.blocks[0][:2] if blocks else (0, 0)
+    assert reader(plan, format, None)(bpf_record(format, 0, read))[1] == ()
+    wrong = bpf_record(format, 0, (0, 0)) if blocks else bpf_record(format, 1 << bit, read)
+    assert reader(plan, format, None)(wrong) == ({"n": None}, ("n",))
+    assert generated(plan, format, None, wrong) is None
 
 
 # ------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""The eBPF engine: the same plans, recorded by programs of our own."""

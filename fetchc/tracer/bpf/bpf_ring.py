@@ -1,0 +1,154 @@
+"""The BPF ring buffer, read as the buffers of tracefs are: records in the order of time.
+
+Source: kernel/bpf/ringbuf.c and Documentation/bpf/ringbuf.rst. The consumer's position is in a page
+that can be written; behind it are the producer's and the data, twice in a row, so that no record
+wraps. A record has a header: 31 bits of length with two flags, and the offset of its page.
+"""
+
+from __future__ import annotations
+
+import mmap
+import operator
+import time
+from bisect import bisect_right
+from itertools import repeat
+
+from fetchc.ir.steps import CPU, HEADER, TIME
+from fetchc.tracer.ring_buffer import Records, Ring, unreadable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.tracer.events import Sample
+
+__all__ = ["BpfRing"]
+
+_BUSY, _DISCARDED = 1 << 31, 1 << 30
+_LENGTH = _DISCARDED - 1
+_HEAD = 8  # bytes
+_AT_ONCE = 4 << 20  # bytes that one reading takes
+_LOOK = 0.01  # seconds between two looks: nobody is woken
+_LOOK_SELDOM = 0.025  # while nothing happens
+_NEVER = 1 << 64
+_nanoseconds = operator.itemgetter(0)
+
+
+class BpfRing(Ring):
+    """A reader of one ring buffer of all processors.
+
+    Records are in the order in which their room was reserved; each gets its time a moment later.
+    One that is not complete hides those behind it.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._maps: list[mmap.mmap] = []
+        self._views: list[memoryview] = []
+        self._unsettled: list[Sample] = []
+        self._clear = 0  # a time at which no record was on its way
+        self._idle = False
+
+    def map(self, file: int, size: int) -> None:
+        """Map the ring buffer ``file``, of ``size`` bytes, a power of two."""
+        page = mmap.PAGESIZE
+        writable = mmap.PROT_READ | mmap.PROT_WRITE
+        consumer = mmap.mmap(file, page, mmap.MAP_SHARED, writable)
+        self._maps.append(consumer)
+        behind = mmap.mmap(file, page + 2 * size, mmap.MAP_SHARED, mmap.PROT_READ, offset=page)
+        self._maps.append(behind)
+        self._consumer = memoryview(consumer)[:8].cast("Q")
+        self._producer = memoryview(behind)[:8].cast("Q")
+        self._data = memoryview(behind)[page:]
+        self._words = self._data.cast("I")
+        self._views = [self._consumer, self._producer, self._words, self._data]
+        self._size = size
+
+    def close(self) -> None:
+        """Let the buffer go; what is in it is lost."""
+        while self._views:
+            self._views.pop(0).release()
+        while self._maps:
+            self._maps.pop().close()
+        super().close()
+
+    def wait(self, seconds: float) -> None:
+        """Return when it is time for another look, at the latest after ``seconds``."""
+        if not self.more:
+            time.sleep(min(seconds, _LOOK_SELDOM if self._idle else _LOOK))
+
+    def read(self, ended: bool = False) -> list[list[Records]]:
+        """What has happened since the last call and is settled, in one part."""
+        looked = time.monotonic_ns()
+        limit = _NEVER if ended else looked - self._settle
+        at, end = self._consumer[0], self._producer[0]
+        found, size, hidden = self._taken(at & (self._size - 1), end - at)
+        self._idle = not found and not hidden
+        if size:
+            self._unsettled += found
+            self._consumer[0] = at + size
+        self.more = False
+        if hidden:
+            # It may be older than those in front of it, but not than the last time without one.
+            limit = min(limit, self._clear - self._settle)
+        elif at + size < end:
+            self.more = True
+            limit = min(limit, (found[-1][0] if found else self._clear) - self._settle)
+        else:
+            self._clear = looked
+        self._unsettled.sort(key=_nanoseconds)
+        count = bisect_right(self._unsettled, limit, key=_nanoseconds)
+        settled, self._unsettled = self._unsettled[:count], self._unsettled[count:]
+        return [[Records.of(settled)]] if settled else []
+
+    def _taken(self, start: int, size: int) -> tuple[list[Sample], int, bool]:
+        # The complete records from `start` on, their bytes together, and whether one follows that
+        # is not complete. Heads are looked at before the bytes behind them are copied.
+        most = min(size, _AT_ONCE)
+        if not most:
+            return [], 0, False
+        head = self._words[start >> 2]
+        step = (head & _LENGTH) + _HEAD + 7 & ~7
+        count = most // step
+        if not head & (_BUSY | _DISCARDED) and count > 1:
+            # Mostly all are of one length.
+            heads = self._words[start >> 2 : start + count * step >> 2 : step >> 2].tolist()
+            if heads.count(head) == count:
+                data = bytes(self._data[start : start + count * step])
+                return _alike(data, head & _LENGTH, step, count), count * step, False
+        heads, taken, hidden = self._complete(start, most)
+        return _samples(bytes(self._data[start : start + taken]), heads), taken, hidden
+
+    def _complete(self, start: int, most: int) -> tuple[list[int], int, bool]:
+        heads: list[int] = []
+        append, words, position = heads.append, self._words, 0
+        while position < most:
+            head = words[start + position >> 2]
+            if head & _BUSY:
+                return heads, position, True
+            append(head)
+            position += (head & _LENGTH) + _HEAD + 7 & ~7
+        return heads, position, False
+
+
+def _alike(data: bytes, length: int, step: int, count: int) -> list[Sample]:
+    # As _samples, of records of one length: without a step of Python for each of them.
+    if length < HEADER:
+        raise unreadable(f"a record of {length} bytes")
+    times = memoryview(data).cast("Q")[_HEAD + TIME >> 3 :: step >> 3].tolist()
+    processors = memoryview(data).cast("I")[_HEAD + CPU >> 2 :: step >> 2].tolist()
+    starts = range(_HEAD, count * step, step)
+    ends = range(_HEAD + length, count * step + length, step)
+    return list(zip(times, processors, repeat(data), starts, ends, repeat(()), strict=False))
+
+
+def _samples(data: bytes, heads: list[int]) -> list[Sample]:
+    longs, words = memoryview(data).cast("Q"), memoryview(data).cast("I")
+    found: list[Sample] = []
+    append, at = found.append, _HEAD
+    for head in heads:
+        length = head & _LENGTH
+        if not head & _DISCARDED:
+            if length < HEADER:
+                raise unreadable(f"a record of {length} bytes")
+            append((longs[at + TIME >> 3], words[at + CPU >> 2], data, at, at + length, ()))
+        at += length + _HEAD + 7 & ~7
+    return found

@@ -1,0 +1,511 @@
+"""A session whose records are made by eBPF programs, and end with it whatever happens."""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+
+from fetchc.diag.diagnostic import Diagnostic, TracerError
+from fetchc.emit.bpf_program import (
+    NOT_FOLLOWED,
+    Maps,
+    Point,
+    TooLarge,
+    children_code,
+    ended_code,
+    ring_record,
+    text_rooms,
+)
+from fetchc.ir.steps import ADDRESS, PROCESS, LoadBias, steps_of, unsupported
+from fetchc.record import Record
+from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.target.machines import architecture
+from fetchc.tracer.bpf.bpf_ring import BpfRing
+from fetchc.tracer.bpf.system_calls import (
+    Attachment,
+    Bpf,
+    ProgramRefused,
+    lift_memory_limit,
+    missing_capabilities,
+)
+from fetchc.tracer.decode import Decoder
+from fetchc.tracer.events import BpfRecord, Field, Format
+from fetchc.tracer.ring_buffer import parse_format
+from fetchc.tracer.session import Session, shielded
+from fetchc.tracer.trace_instance import Processes, check_namespace, threads_of
+from fetchc.tracer.tracefs import find_tracefs, refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fetchc.emit.bpf_program import Code
+    from fetchc.ir.fetch import Fetch
+    from fetchc.ir.steps import Program
+    from fetchc.target.bpf_rules import BpfMachine, BpfRules
+    from fetchc.tracer.events import Plan
+
+__all__ = ["BpfSession", "cannot", "program_of", "running", "unable"]
+
+_CPU_BYTES = 16 << 20  # of the ring buffer, for each processor
+_MOST_BYTES = 64 << 20
+_THREADS = 1 << 16  # that a session follows at a time
+_POINTS = 1 << 16  # the plan's number has 16 bits
+_COUNTERS = 16  # bytes: records lost, threads not followed
+_NO_ROOM = 1 << 16  # more bytes than any string of a record has
+_KEY = b"\0\0\0\0"
+_CAPABILITIES = ("CAP_BPF", "CAP_PERFMON")
+
+
+class _Probed(Record):
+    """One definition of a plan: its file, where in it, and the semaphore's offset or 0."""
+
+    path: str
+    offset: int
+    reference: int
+    returning: bool
+
+
+class _Group(Record):
+    """Points of one file that one program serves."""
+
+    path: str
+    returning: bool
+    program: Program
+
+
+def unable(plans: Iterable[Plan], stacks: bool) -> str | None:
+    """Why eBPF programs cannot record ``plans``, in words that complete "because"; None: they can.
+
+    What it asks for is of the running kernel and of this process.
+    """
+    rules, machine = running()
+    if machine is None:
+        return f"programs for `{os.uname().machine}` are not supported"
+    if "programs" not in rules.features:
+        return "Linux 5.8 is the first with all that it needs"
+    missing = missing_capabilities(_needed(rules))
+    if missing:
+        return f"this process lacks {' and '.join(missing)}"
+    if stacks:
+        return "`--stack` is not supported by it"
+    for plan in plans:
+        if plan.of_kernel:
+            return "it does not probe the kernel"
+        for fields in plan.fields:
+            reason = next((why for _, one in fields if (why := unsupported(one))), None)
+            if reason is not None:
+                return reason
+            program = program_of(fields)
+            behind = plan.kind == "return" and "get_func_ip" not in rules.helpers
+            if behind and any(isinstance(step, LoadBias) for step in program.steps):
+                return "Linux 6.6 is the first that says at a return where the file is"
+            try:
+                text_rooms(program, rules)
+            except TooLarge as large:
+                return str(large)
+    return None
+
+
+def running() -> tuple[BpfRules, BpfMachine | None]:
+    """What the running kernel and machine have; None for a machine that is not supported."""
+    rules = bpf_rules(kernel(running_version()).version)
+    return rules, bpf_machine(os.uname().machine)
+
+
+def _needed(rules: BpfRules) -> tuple[str, ...]:
+    # Events of perf need more than links of their own do.
+    return _CAPABILITIES if "uprobe_multi" in rules.features else ("CAP_SYS_ADMIN",)
+
+
+class BpfSession(Session):
+    """As :class:`~fetchc.tracer.session.Session`; plans have to be such that :func:`unable` takes.
+
+    Entering raises TracerError where the kernel refuses (FC0718). ``only`` is called before
+    :meth:`start`. The reader applies filters.
+    """
+
+    def __enter__(self) -> BpfSession:
+        self._files: list[int] = []
+        self._links: list[int] = []
+        self._programs: dict[tuple[tuple[str, Fetch], ...], Program] = {}
+        self._threads: int | None = None
+        self._totals = bytes(_COUNTERS)
+        self._rules, machine = running()
+        if machine is None:
+            raise cannot(f"programs for `{os.uname().machine}` are not supported")
+        self._architecture = architecture(os.uname().machine)
+        self._machine = machine
+        self._bpf = Bpf(machine)
+        self._bpf_ring = BpfRing()
+        self._ring = self._bpf_ring
+        try:
+            with shielded():
+                self._process = os.getpid()
+                self._open = True
+                if "memlock_free" not in self._rules.features:
+                    lift_memory_limit()
+                size = _ring_bytes(self._buffer_kib)
+                self._ring_file = self._map("ringbuf", 0, 0, size)
+                self._counters = self._map("array", 4, _COUNTERS, 1)
+                self._bpf_ring.map(self._ring_file, size)
+        except OSError as error:
+            self.close()
+            raise _kernel_refused("a ring buffer", error) from error
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def _map(self, kind: str, key: int, value: int, entries: int) -> int:
+        file = self._bpf.map(self._rules.maps[kind], key, value, entries)
+        self._files.append(file)
+        return file
+
+    def filter(self, plan: Plan, text: str) -> None:
+        """Nothing: the reader applies all filters."""
+
+    def stacks(self, copied: int | None = None) -> None:
+        """Raises TracerError FC0718: stacks are not supported."""
+        raise cannot("`--stack` is not supported by it")
+
+    def only(self, pids: Iterable[int]) -> None:
+        """Record these processes, their threads, and the children they will have; no others."""
+        self.entered()
+        if self._running:
+            raise ValueError("the session runs already")
+        wanted = sorted(set(pids))
+        check_namespace(wanted)
+        with shielded():
+            try:
+                self._follow()
+                for process in wanted:
+                    self._enter(process)
+            except OSError as error:
+                raise _kernel_refused("to follow processes", error) from error
+
+    def _follow(self) -> None:
+        if self._threads is not None:
+            return
+        self._threads = self._map("hash", 4, 4, _THREADS)
+        tracefs = find_tracefs()
+        maps = self._maps()
+        for name in ("sched_process_fork", "sched_process_exit"):
+            format = parse_format(tracefs.read("events", "sched", name, "format"))
+            if name == "sched_process_fork":
+                child = next(one.offset for one in format.fields if one.name == "child_pid")
+                code = children_code(self._rules, maps, child)
+            else:
+                code = ended_code(self._rules, maps)
+            program = self._load(code, {}, tracepoint=True)
+            self._links += self._bpf.attach_tracepoint(program, format.id)
+
+    def _enter(self, process: int) -> None:
+        assert self._threads is not None
+        entered: set[int] = set()
+        # A thread that one not yet entered starts meanwhile shows in the next look.
+        while new := threads_of(process) - entered:
+            for thread in new:
+                self._bpf.update(self._threads, struct.pack("=I", thread), b"\1\0\0\0")
+            entered |= new
+        if not entered:
+            raise refused("FC0707", f"there is no process {process}")
+
+    def _maps(self) -> Maps:
+        return Maps(self._ring_file, self._counters, self._threads)
+
+    def start(self) -> None:
+        """Load and attach what was added."""
+        self.entered()
+        self._install()
+        self._started = self._running = self._reading = True
+
+    # -- programs
+
+    def _install(self) -> None:
+        plans, self._added = self._added, []
+        try:
+            with shielded():
+                self._attach(plans)
+        except TracerError:
+            self._names.difference_update([plan.event for plan in plans])
+            raise
+
+    def _attach(self, plans: Sequence[Plan]) -> None:
+        groups: dict[_Group, list[tuple[Point, _Probed, Plan]]] = {}
+        for plan in plans:
+            numbers: dict[Program, int] = {}
+            for line, fields in zip(plan.definitions, plan.fields, strict=True):
+                probed = _probed(line)
+                program = self._program_of(plan, fields)
+                if program not in numbers:
+                    numbers[program] = self._number(plan, program)
+                point = Point(numbers[program], probed.offset, probed.returning)
+                group = _Group(probed.path, probed.returning, program)
+                groups.setdefault(group, []).append((point, probed, plan))
+        for group, points in groups.items():
+            if "cookies" in self._rules.features:
+                self._attach_group(group, points)
+            else:
+                for one in points:
+                    self._attach_group(group, [one])
+
+    def _program_of(self, plan: Plan, fields: Sequence[tuple[str, Fetch]]) -> Program:
+        probing = {one.field for one in plan.fault_probes} - _used(plan)
+        wanted = tuple([(name, fetch) for name, fetch in fields if name not in probing])
+        if wanted not in self._programs:  # many functions have the same
+            self._programs[wanted] = program_of(wanted)
+        return self._programs[wanted]
+
+    def _number(self, plan: Plan, program: Program) -> int:
+        # Of a layout of records: the addresses of a plan can have several.
+        number = len(self.decoders)
+        if number >= _POINTS:
+            raise cannot(f"a session has {_POINTS} kinds of records at most")
+        format = _format(plan, program, number, self._rules)
+        self.decoders[number] = Decoder(format, [plan], _PROCESSES, self.symbol)
+        return number
+
+    def _attach_group(self, group: _Group, points: list[tuple[Point, _Probed, Plan]]) -> None:
+        alone = points[0][0] if len(points) == 1 else None
+        sleepable, multi = (name in self._rules.features for name in ("sleepable", "uprobe_multi"))
+        try:
+            code = ring_record(
+                group.program,
+                self._machine,
+                self._rules,
+                self._maps(),
+                alone,
+                group.returning,
+                sleepable,
+            )
+        except TooLarge as large:
+            raise cannot(str(large)) from None
+        named = _labels(points[0][2])
+        program = self._load(code, named, sleepable=sleepable, multi=multi)
+        attachments = [
+            Attachment(point.offset, point.cookie, probed.reference) for point, probed, _ in points
+        ]
+        try:
+            if multi:
+                self._links += self._bpf.attach_many(
+                    program, group.path, attachments, group.returning
+                )
+            else:
+                for one in attachments:
+                    cookies = "cookies" in self._rules.features
+                    self._links += self._bpf.attach(
+                        program, group.path, one, group.returning, cookies
+                    )
+        except OSError as error:
+            raise self._refused_point(program, group, points, multi, error) from error
+
+    def _refused_point(
+        self,
+        program: int,
+        group: _Group,
+        points: list[tuple[Point, _Probed, Plan]],
+        multi: bool,
+        error: OSError,
+    ) -> TracerError:
+        # Of many points the kernel does not say which one: each is tried alone.
+        found = points[0]
+        for one in points if multi and len(points) > 1 else ():
+            attachment = Attachment(one[0].offset, one[0].cookie, one[1].reference)
+            try:
+                opened = self._bpf.attach_many(program, group.path, [attachment], group.returning)
+            except OSError as refusal:
+                found, error = one, refusal
+                break
+            for file in opened:
+                os.close(file)
+        _, probed, plan = found
+        name = plan.function or plan.event
+        notes = (f"its error is: {error.strerror}", f"at {group.path}:{probed.offset:#x}")
+        return refused("FC0705", f"the kernel refused a probe of `{name}`", notes=notes)
+
+    def _load(
+        self,
+        code: Code,
+        labels: dict[str, str],
+        sleepable: bool = False,
+        multi: bool = False,
+        tracepoint: bool = False,
+    ) -> int:
+        try:
+            file = self._bpf.load(code, sleepable=sleepable, multi=multi, tracepoint=tracepoint)
+        except OSError as error:
+            raise _kernel_refused("an eBPF program", error) from error
+        except ProgramRefused as wrong:
+            raise _refused_program(code, labels, wrong) from None
+        self._files.append(file)
+        return file
+
+    # -- the end
+
+    def stop(self) -> None:
+        """Take all programs off. What happened until now can still be read."""
+        with shielded():
+            self._running = False
+            while self._links:
+                os.close(self._links.pop())
+
+    @property
+    def lost(self) -> int:
+        """Records that found the buffer full, so far."""
+        return self._counted(0)
+
+    @property
+    def not_followed(self) -> int:
+        """Threads that the set of those to record had no room for."""
+        return self._counted(NOT_FOLLOWED)
+
+    def _counted(self, offset: int) -> int:
+        if self._open:
+            self._totals = self._bpf.look_up(self._counters, _KEY, _COUNTERS)
+        return int(struct.unpack_from("=Q", self._totals, offset)[0])
+
+    @property
+    def missed(self) -> tuple[int, int]:
+        """Never one: they are counted of the kernel's own functions."""
+        return 0, 0
+
+    def close(self) -> None:
+        """Take everything away again. Can be called twice."""
+        if not self._open:
+            return
+        with shielded():
+            if os.getpid() == self._process and self._started:
+                self._totals = self._bpf.look_up(self._counters, _KEY, _COUNTERS)
+            self._open = self._reading = self._running = False
+            for listed in (self._links, self._files):
+                while listed:
+                    os.close(listed.pop())
+            self._ring.close()
+
+
+class _Recorded(Processes):
+    """For records that have the process: nobody is asked."""
+
+    def __init__(self) -> None:
+        self.visible = True
+
+
+_PROCESSES = _Recorded()
+
+
+def program_of(fields: Sequence[tuple[str, Fetch]]) -> Program:
+    """The steps of an event's fields, on the running machine."""
+    machine = architecture(os.uname().machine)
+    return steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
+
+
+def _ring_bytes(buffer_kib: int | None) -> int:
+    processors = os.cpu_count() or 1
+    wanted = _CPU_BYTES * processors if buffer_kib is None else 1024 * buffer_kib * processors
+    size = 1 << max(wanted - 1, 1).bit_length()
+    return max(1 << 16, min(size, _MOST_BYTES))
+
+
+def _probed(line: str) -> _Probed:
+    # A definition of a program's probe: p:GROUP/EVENT PATH:0xOFFSET(0xREFERENCE) ...
+    words = line.split(" ", 2)
+    path, _, place = words[1].rpartition(":")
+    offset, _, reference = place.rstrip(")").partition("(")
+    return _Probed(path, int(offset, 16), int(reference or "0", 16), line.startswith("r"))
+
+
+def _format(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
+    fields = [
+        Field(slot.name, slot.at, slot.size, slot.signed, slot.count, slot.text)
+        for slot in program.slots
+    ]
+    if plan.kind != "return" or "get_func_ip" in rules.helpers:
+        fields.insert(0, Field("__probe_ip", ADDRESS, 8, False, None, False))
+    rooms = text_rooms(program, rules)
+    record = BpfRecord(
+        PROCESS,
+        program.faults_at,
+        program.faults + 63 >> 6 << 3,
+        tuple([(one.low, one.high, one.bit) for one in program.bits]),
+        tuple([(one.low, one.high, one.word) for one in program.blocks]),
+        rooms[-1] if rooms else _NO_ROOM,
+    )
+    return Format(number, plan.event, tuple(fields), record)
+
+
+# ------------------------------------------------------------------------------
+# Which expression a field is of.
+
+
+def _used(plan: Plan) -> set[str]:
+    # All texts in the shapes of the values, the names of fields among them.
+    found: set[str] = set()
+    for one in plan.values:
+        _texts(one.shape, found)
+    return found
+
+
+def _labels(plan: Plan) -> dict[str, str]:
+    labels: dict[str, str] = {}
+    for one in plan.values:
+        found: set[str] = set()
+        _texts(one.shape, found)
+        for name in found:
+            labels.setdefault(name, one.label)
+    return labels
+
+
+def _texts(part: object, found: set[str]) -> None:
+    match part:
+        case str():
+            found.add(part)
+        case Record():
+            names: tuple[str, ...] = type(part).__match_args__
+            for name in names:
+                _texts(getattr(part, name), found)
+        case tuple():
+            for one in part:
+                _texts(one, found)
+        case _:
+            pass
+
+
+# ------------------------------------------------------------------------------
+# Refusals.
+
+
+_HELP = "`--engine tracefs` does without eBPF"
+_RIGHTS = "run it as root, with `sudo`"
+
+
+def cannot(why: str) -> TracerError:
+    """FC0718, for ``raise cannot(...)``; ``why`` completes "because"."""
+    missing = missing_capabilities(_needed(running()[0]))
+    help = _RIGHTS if missing else _HELP
+    return refused("FC0718", "eBPF cannot be used for this", notes=(why,), help=help)
+
+
+def _kernel_refused(what: str, error: OSError) -> TracerError:
+    missing = missing_capabilities(_needed(running()[0]))
+    notes = [f"the kernel refused {what}: {error.strerror}"]
+    if missing:
+        notes.append(f"this process lacks {' and '.join(missing)}")
+    elif error.errno == errno.EPERM:
+        notes.append("see /sys/kernel/security/lockdown, and kernel.unprivileged_bpf_disabled")
+    help = _RIGHTS if missing else _HELP
+    return refused("FC0718", "eBPF cannot be used for this", notes=tuple(notes), help=help)
+
+
+def _refused_program(code: Code, labels: dict[str, str], wrong: ProgramRefused) -> TracerError:
+    notes = [f"the kernel said: {wrong.said}"]
+    if wrong.instruction is not None:
+        names = code.fields_at(wrong.instruction)
+        expressions = dict.fromkeys([labels[name] for name in names if name in labels])
+        if expressions:
+            notes.append("it is about " + ", ".join([f"`{one}`" for one in expressions]))
+        notes.append(f"at instruction {wrong.instruction} of {len(code.instructions)}")
+    what = "the kernel refused the eBPF program"
+    return TracerError((Diagnostic("FC0717", what, notes=tuple(notes), help=_HELP),))

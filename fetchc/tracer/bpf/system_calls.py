@@ -1,0 +1,256 @@
+"""bpf(2) and perf_event_open(2), by ctypes: maps, programs, and what attaches them.
+
+All that is made here ends with its file descriptor: nothing stays behind, however the process ends.
+Sources: bpf(2), perf_event_open(2), include/uapi/linux/bpf.h and perf_event.h; the layouts were
+measured on Linux 6.18. The kernel takes an ``attr`` that is shorter than its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import fcntl
+import os
+import resource
+import struct
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from fetchc.emit.bpf_program import Code
+    from fetchc.target.bpf_rules import BpfMachine
+
+__all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_capabilities"]
+
+_MAP_CREATE, _LOOK_UP, _UPDATE, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 5, 28
+_KPROBE, _TRACEPOINT = 2, 5  # BPF_PROG_TYPE_*
+_PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
+_SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
+_RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
+_LICENSE = b"GPL"  # reading memory of programs is for programs under it
+_LOG_BYTES = 1 << 20
+_ENABLE, _SET_BPF = 0x2400, 0x40042408  # PERF_EVENT_IOC_*
+_EVENT_BYTES = 136  # PERF_ATTR_SIZE_VER8
+_CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
+_TRACEPOINT_EVENT = 2  # PERF_TYPE_TRACEPOINT
+_REFERENCE_SHIFT = 32  # of a semaphore's file offset in config
+_STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
+_PMU = "/sys/bus/event_source/devices/uprobe/type"
+_CAPABILITIES = {"CAP_PERFMON": 38, "CAP_BPF": 39, "CAP_SYS_ADMIN": 21}
+
+
+class Attachment:
+    """One probed point: the offset in the file, the cookie, the offset of a semaphore or 0."""
+
+    __slots__ = ("cookie", "offset", "reference")
+
+    def __init__(self, offset: int, cookie: int, reference: int) -> None:
+        self.offset = offset
+        self.cookie = cookie
+        self.reference = reference
+
+
+class ProgramRefused(Exception):
+    """The verifier refuses a program: in its last words, ``said``, at ``instruction`` if known."""
+
+    def __init__(self, error: OSError, log: Sequence[str]) -> None:
+        # Behind them are statistics. A line about an instruction begins with its number.
+        lines = [line for line in log if line and not line.startswith(_STATISTICS)]
+        self.said = lines[-1] if lines else os.strerror(error.errno or 0)
+        numbers = [line.partition(":")[0] for line in lines]
+        listed = [int(number) for number in numbers if number.isdecimal()]
+        self.instruction = listed[-1] if listed else None
+        super().__init__(self.said)
+
+
+class Bpf:
+    """The two system calls of a machine. File descriptors are the caller's to close.
+
+    Each method raises OSError as the kernel refuses.
+    """
+
+    def __init__(self, machine: BpfMachine) -> None:
+        self._machine = machine
+        self._system_call = ctypes.CDLL(None, use_errno=True).syscall
+        self._system_call.restype = ctypes.c_long
+
+    def _call(self, number: int, *arguments: object) -> int:
+        result: int = self._system_call(ctypes.c_long(number), *arguments)
+        if result < 0:
+            failed = ctypes.get_errno()
+            raise OSError(failed, os.strerror(failed))
+        return result
+
+    def _bpf(self, command: int, attributes: bytes) -> int:
+        buffer = ctypes.create_string_buffer(attributes, len(attributes))
+        size = ctypes.c_uint(len(attributes))
+        return self._call(self._machine.bpf, ctypes.c_int(command), buffer, size)
+
+    # -- maps
+
+    def map(self, kind: int, key: int, value: int, entries: int) -> int:
+        """A new map; ``key`` and ``value`` are sizes in bytes (0 for a ring buffer)."""
+        made = struct.pack("=IIIIIII16s", kind, key, value, entries, 0, 0, 0, b"fetchc")
+        return self._bpf(_MAP_CREATE, made)
+
+    def look_up(self, file: int, key: bytes, size: int) -> bytes:
+        """The value of ``key``, of ``size`` bytes."""
+        value = ctypes.create_string_buffer(size)
+        self._element(_LOOK_UP, file, key, value)
+        return value.raw
+
+    def update(self, file: int, key: bytes, value: bytes) -> None:
+        """Set the value of ``key``."""
+        self._element(_UPDATE, file, key, ctypes.create_string_buffer(value, len(value)))
+
+    def _element(
+        self, command: int, file: int, key: bytes, value: ctypes.Array[ctypes.c_char]
+    ) -> None:
+        named = ctypes.create_string_buffer(key, len(key))
+        places = ctypes.addressof(named), ctypes.addressof(value)
+        self._bpf(command, struct.pack("=IxxxxQQQ", file, *places, 0))
+
+    # -- programs
+
+    def load(
+        self,
+        code: Code,
+        *,
+        sleepable: bool = False,
+        multi: bool = False,
+        tracepoint: bool = False,
+    ) -> int:
+        """A program for probes (or a tracepoint); ``multi``: it is attached to many at once.
+
+        Raises ProgramRefused where the verifier refuses it, with its reason.
+        """
+        kind = _TRACEPOINT if tracepoint else _KPROBE
+        flags = _SLEEPABLE if sleepable else 0
+        expected = _UPROBE_MULTI if multi else 0
+        try:
+            return self._load(kind, code.bytes(), flags, expected, None)
+        except OSError as refused:
+            if refused.errno in (errno.EPERM, errno.ENOSYS, errno.ENOMEM):
+                raise
+            log = ctypes.create_string_buffer(_LOG_BYTES)
+            try:  # a second time, for the reason
+                return self._load(kind, code.bytes(), flags, expected, log)
+            except OSError as again:
+                said = log.value.decode("utf-8", "replace").splitlines()
+                raise ProgramRefused(again, said) from None
+
+    def _load(
+        self,
+        kind: int,
+        raw: bytes,
+        flags: int,
+        expected: int,
+        log: ctypes.Array[ctypes.c_char] | None,
+    ) -> int:
+        instructions = ctypes.create_string_buffer(raw, len(raw))
+        license = ctypes.create_string_buffer(_LICENSE)
+        place = ctypes.addressof
+        attributes = struct.pack(
+            "=IIQQIIQII16sII",
+            kind,
+            len(raw) // 8,
+            place(instructions),
+            place(license),
+            0 if log is None else 1,
+            0 if log is None else _LOG_BYTES,
+            0 if log is None else place(log),
+            0,
+            flags,
+            b"fetchc",
+            0,
+            expected,
+        )
+        return self._bpf(_PROG_LOAD, attributes)
+
+    # -- what attaches programs to probes of programs
+
+    def attach_many(
+        self, program: int, path: str, points: Sequence[Attachment], returning: bool
+    ) -> list[int]:
+        """One link for all points of a file."""
+        count = len(points)
+        numbers = ctypes.c_uint64 * count
+        name = ctypes.create_string_buffer(os.fsencode(path))
+        offsets = numbers(*[one.offset for one in points])
+        cookies = numbers(*[one.cookie for one in points])
+        references = numbers(*[one.reference for one in points])
+        counted = any(one.reference for one in points)
+        place = ctypes.addressof
+        attributes = struct.pack(
+            "=IIIIQQQQIII4x",
+            program,
+            0,
+            _UPROBE_MULTI,
+            0,
+            place(name),
+            place(offsets),
+            place(references) if counted else 0,
+            place(cookies),
+            count,
+            _RETURN if returning else 0,
+            0,
+        )
+        return [self._bpf(_LINK_CREATE, attributes)]
+
+    def attach(
+        self, program: int, path: str, point: Attachment, returning: bool, with_cookie: bool
+    ) -> list[int]:
+        """An event of perf for one point, which runs the program; by a link if with a cookie."""
+        with open(_PMU, encoding="ascii") as file:
+            kind = int(file.read())
+        name = ctypes.create_string_buffer(os.fsencode(path))
+        config = point.reference << _REFERENCE_SHIFT | (_RETURN if returning else 0)
+        event = bytearray(_EVENT_BYTES)
+        struct.pack_into("=IIQ", event, 0, kind, _EVENT_BYTES, config)
+        struct.pack_into("=QQ", event, 56, ctypes.addressof(name), point.offset)
+        return self._run_by(self._event(bytes(event)), program, point.cookie, with_cookie)
+
+    def attach_tracepoint(self, program: int, number: int) -> list[int]:
+        """An event of perf for the tracepoint of that number in tracefs."""
+        event = struct.pack("=IIQ", _TRACEPOINT_EVENT, _EVENT_BYTES, number)
+        return self._run_by(self._event(event.ljust(_EVENT_BYTES, b"\0")), program, 0, False)
+
+    def _event(self, attributes: bytes) -> int:
+        # Of all processes; the processor is named, and the event is of all of them even so.
+        buffer = ctypes.create_string_buffer(attributes, len(attributes))
+        process, processor, group = ctypes.c_int(-1), ctypes.c_int(0), ctypes.c_int(-1)
+        flags = ctypes.c_ulong(_CLOSE_ON_EXEC)
+        number = self._machine.perf_event_open
+        return self._call(number, buffer, process, processor, group, flags)
+
+    def _run_by(self, event: int, program: int, cookie: int, with_cookie: bool) -> list[int]:
+        opened = [event]
+        try:
+            if with_cookie:
+                link = struct.pack("=IIIIQ", program, event, _PERF_EVENT, 0, cookie)
+                opened.insert(0, self._bpf(_LINK_CREATE, link))
+            else:
+                fcntl.ioctl(event, _SET_BPF, program)
+            fcntl.ioctl(event, _ENABLE, 0)
+        except OSError:
+            for file in opened:
+                os.close(file)
+            raise
+        return opened
+
+
+def lift_memory_limit() -> None:
+    """For kernels before 5.11, which count maps and programs for RLIMIT_MEMLOCK."""
+    infinite = resource.RLIM_INFINITY
+    resource.setrlimit(resource.RLIMIT_MEMLOCK, (infinite, infinite))
+
+
+def missing_capabilities(wanted: Sequence[str]) -> tuple[str, ...]:
+    """Those of ``wanted`` that this process does not have; CAP_SYS_ADMIN stands for all."""
+    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        line = next(one for one in file if one.startswith("CapEff:"))
+    effective = int(line.split()[1], 16)
+    if effective >> _CAPABILITIES["CAP_SYS_ADMIN"] & 1:
+        return ()
+    return tuple([name for name in wanted if not effective >> _CAPABILITIES[name] & 1])

@@ -1,0 +1,391 @@
+"""The eBPF engine on the running kernel: it agrees with tracefs and the oracle, and ends at once.
+
+``FETCHC_ENGINE=bpf`` has the other tests of traces go through it, too (``tests/live/traced.py``).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import fetchc
+from fetchc.diag.diagnostic import TracerError
+from fetchc.ir.evaluate import State
+from fetchc.ir.evaluate_steps import Recorded, record
+from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text
+from fetchc.ir.fetch_rules import verify
+from fetchc.ir.steps import Program
+from fetchc.target.bpf_rules import BpfMachine, bpf_machine
+from fetchc.tracer.bpf import bpf_session
+from fetchc.tracer.bpf.bpf_session import BpfSession, unable
+from fetchc.tracer.events import Event, Plan
+from fetchc.tracer.ring_buffer import in_order
+from fetchc.tracer.session import Session
+from tests.live.test_fetch_values import COMM, KERNEL, Lab
+from tests.live.test_fetch_values import lab as lab
+from tests.live.traced import SECONDS, trace
+from tests.property.test_bpf_programs import unlike
+from tests.support import fetches
+from tests.support.programs import expressions, fixture
+from tests.support.toolchains import ROOT, require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+_BATCH = 12  # expressions of one plan
+SOURCE = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NOINLINE __attribute__((noinline, noclone, noipa))
+struct pair { long n; const char *text; };
+NOINLINE void look(struct pair *p, int how)
+{
+    __asm__ volatile("" : : "r"(p), "r"(how) : "memory");
+}
+int main(int count, char **words)
+{
+    static char page[8192] __attribute__((aligned(4096)));
+    struct pair one = {7, "seven"}, *p = &one;
+    if (!strcmp(words[1], "gone")) { /* a block of which only the first page is there */
+        char *at = mmap(0, 8192, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        munmap(at + 4096, 4096);
+        p = (struct pair *)(at + 4096 - 12);
+        long n = 11;
+        memcpy(p, &n, 8);
+        look(p, 1);
+        return 0;
+    }
+    if (!strcmp(words[1], "cold")) { /* a text in pages that nobody has touched */
+        int file = open(words[2], O_RDONLY);
+        p->text = (char *)mmap(0, 8192, PROT_READ, MAP_PRIVATE, file, 0) + 4096 - 5;
+        look(p, 2);
+        return 0;
+    }
+    if (!strcmp(words[1], "children")) {
+        look(p, 0);
+        if (!fork()) { look(p, 1); if (!fork()) { look(p, 2); _exit(0); } wait(0); _exit(0); }
+        wait(0);
+        return 0;
+    }
+    for (int n = 0; ; n++) { page[0] = n; p->n = n; look(p, n); usleep(2000); }
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require_uprobes()
+    require("gcc")
+    if (why := unable((), False)) is not None:
+        pytest.skip(why)
+    folder = tmp_path_factory.mktemp("bpf")
+    path, source = folder / "bpf_traced", folder / "bpf_traced.c"
+    source.write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O1", "-o", path, source], check=True, timeout=60)
+    return path
+
+
+# ------------------------------------------------------------------------------
+# Both engines at once, on one run of a program.
+
+
+def plans(name: str, group: str) -> list[Plan]:
+    """Plans of all that a program of the corpus prints of its functions."""
+    opened = fetchc.open(str(fixture(name)))
+    found: list[Plan] = []
+    for function, texts in expressions(name).items():
+        probe = opened.probe(function)
+        asked = []
+        for text in texts:
+            try:
+                asked.append(probe.asked(text))
+            except fetchc.CompileError:
+                continue
+        for start in range(0, len(asked), _BATCH):
+            event = f"ev{len(found)}"
+            found.append(probe.plan(asked[start : start + _BATCH], group, event))
+    return found
+
+
+def values(events: Sequence[Event]) -> dict[str, list[tuple[object, ...]]]:
+    """Of each event of the kernel, what its hits say."""
+    found: dict[str, list[tuple[object, ...]]] = {}
+    for one in events:
+        hit = (one.pid, one.thread, one.comm, one.address, one.args, one.faults)
+        found.setdefault(one.name, []).append(hit)
+    return found
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "c/layouts/gcc-O2-dwarf5",
+        "c/layouts/clang-O0-dwarf4",
+        "go/dnsforward/go1.27",
+        "go/features/go1.27",
+    ],
+)
+def test_both_engines_give_the_same_values(program: Path, name: str) -> None:
+    with Session() as tracefs, BpfSession() as bpf:
+        ours = plans(name, bpf.group)
+        assert unable(ours, False) is None
+        tracefs.add(*plans(name, tracefs.group))
+        bpf.add(*ours)
+        tracefs.start()
+        bpf.start()
+        subprocess.run([fixture(name)], stdout=subprocess.DEVNULL, check=True, timeout=SECONDS)
+        bpf.stop()
+        tracefs.stop()
+        one, other = values(list(tracefs.events())), values(list(bpf.events()))
+        assert (tracefs.lost, bpf.lost) == (0, 0)
+    assert len(one) == len(ours)
+    assert one == other
+
+
+# ------------------------------------------------------------------------------
+# What only it can have.
+
+
+def hits(program: Path, texts: Sequence[str], *words: str) -> list[Event]:
+    with BpfSession() as session:
+        probe = fetchc.open(str(program)).probe("look")
+        session.add(probe.plan([probe.asked(text) for text in texts], session.group, "look"))
+        session.start()
+        subprocess.run([program, *words], check=True, timeout=SECONDS)
+        session.stop()
+        return list(session.events())
+
+
+def test_a_page_that_is_gone_is_a_fault_after_the_program_has_ended(program: Path) -> None:
+    (hit,) = hits(program, ["p->n", "p->text", "*p"], "gone")
+    assert hit.args["p->n"] == 11
+    assert hit.args["p->text"] is None
+    assert hit.args["*p"] == {"n": 11, "text": None}
+    assert hit.faults == ("p->text", "*p.text")
+
+
+def test_a_text_in_pages_that_are_not_in_memory_is_read(program: Path, tmp_path: Path) -> None:
+    cold = tmp_path / "cold"
+    cold.write_bytes(b"x" * 4091 + b"over the edge\0".ljust(4101, b"z"))
+    os.sync()
+    with cold.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    (hit,) = hits(program, ["p->text"], "cold", str(cold))
+    assert (hit.args, hit.faults) == ({"p->text": "over the edge"}, ())
+
+
+def test_children_are_followed_and_nobody_else(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with subprocess.Popen([program, "loop"]) as other:  # hits all the time
+        try:
+            words: list[str | Path] = [
+                "how",
+                "-x",
+                program,
+                "-f",
+                "look",
+                "--format",
+                "jsonl",
+                "--",
+                program,
+                "children",
+            ]
+            done = trace(capfd, "--engine", "bpf", *words)
+        finally:
+            other.kill()
+    assert [one["args"] for one in done.objects] == [{"how": 0}, {"how": 1}, {"how": 2}]
+    assert len({one["pid"] for one in done.objects}) == 3
+
+
+# ------------------------------------------------------------------------------
+# Its end, and what it refuses.
+
+
+@contextmanager
+def tracing(program: Path, *words: str) -> Iterator[subprocess.Popen[str]]:
+    command = [
+        sys.executable,
+        "-m",
+        "fetchc",
+        "trace",
+        "--format",
+        "jsonl",
+        "--engine",
+        "bpf",
+        *words,
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as child:
+        try:
+            yield child
+        finally:
+            child.kill()
+
+
+def test_nothing_is_left_of_a_killed_trace(program: Path) -> None:
+    with subprocess.Popen([program, "loop"]) as target:
+        try:
+            place = _address(program, target.pid)
+            before = _byte(target.pid, place)
+            words = ["how", "-x", str(program), "-f", "look", "-p", str(target.pid)]
+            with tracing(program, *words) as child:
+                assert child.stdout is not None
+                first = json.loads(child.stdout.readline())
+                assert first["pid"] == target.pid
+                assert _byte(target.pid, place) == b"\xcc"
+                child.send_signal(signal.SIGKILL)
+                child.wait()
+            until = time.monotonic() + SECONDS
+            while _byte(target.pid, place) != before and time.monotonic() < until:
+                time.sleep(0.02)
+            assert _byte(target.pid, place) == before
+        finally:
+            target.kill()
+
+
+def _address(program: Path, pid: int) -> int:
+    offset = fetchc.open(str(program)).probe("look").address
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until:  # the kernel maps it a moment after it has begun
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            if line.endswith(str(program)):
+                return int(line.split("-")[0], 16) + offset
+    raise AssertionError("the program does not run")
+
+
+def _byte(pid: int, address: int) -> bytes:
+    with open(f"/proc/{pid}/mem", "rb") as memory:
+        memory.seek(address)
+        return memory.read(1)
+
+
+def test_a_refusal_of_the_verifier_names_the_expression(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wrong(name: str) -> BpfMachine:
+        machine = bpf_machine(name)
+        assert machine is not None
+        return machine.replaced(registers={**machine.registers, "si": 4096})
+
+    monkeypatch.setattr(bpf_session, "bpf_machine", wrong)
+    with pytest.raises(TracerError, match="FC0717: the kernel refused") as refused:
+        hits(program, ["p->n", "how"], "gone")
+    notes = refused.value.diagnostics[0].notes
+    assert any("invalid bpf_context access" in note for note in notes)
+    assert "it is about `how`" in notes
+
+
+def test_what_it_cannot_do_is_refused(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    done = trace(capfd, "--engine", "bpf", "--stack", "how", "-x", program, "-f", "look")
+    assert done.status == 4
+    assert "error[FC0718]: eBPF cannot be used" in done.errors
+    assert "`--stack` is not supported by it" in done.errors
+
+
+def test_the_missing_capabilities_are_named(program: Path) -> None:
+    code = "from fetchc.tracer.bpf.bpf_session import unable\nprint(unable((), False))\n"
+    said = {}
+    for given_to in ("-all", "-all,+bpf", "-all,+bpf,+perfmon"):
+        drop = [
+            "setpriv",
+            f"--inh-caps={given_to}",
+            f"--ambient-caps={given_to}",
+            f"--bounding-set={given_to}",
+        ]
+        drop += ["--reuid=65534", "--clear-groups"]
+        done = subprocess.run(
+            [*drop, sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        said[given_to] = done.stdout.strip()
+    if "uprobe_multi" not in bpf_session.running()[0].features:
+        pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
+    assert said == {
+        "-all": "this process lacks CAP_BPF and CAP_PERFMON",
+        "-all,+bpf": "this process lacks CAP_PERFMON",
+        "-all,+bpf,+perfmon": "None",
+    }
+
+
+def test_verbose_says_which_engine_and_why(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words: list[str | Path] = ["how", "-x", program, "-f", "look", "-v", "--", program, "children"]
+    one = trace(capfd, *words)
+    other = trace(capfd, "--engine", "bpf", *words)
+    assert one.errors.startswith("note: the engine is tracefs: nothing in the request needs eBPF")
+    assert other.errors.startswith("note: the engine is bpf: `--engine bpf`")
+    assert len(one.lines) == len(other.lines) == 3
+
+
+# ------------------------------------------------------------------------------
+# The steps' oracle. At the end: its fixture has an instance of tracefs until the module's end.
+
+
+def test_the_kernel_records_what_the_steps_say(lab: Lab, program: Path) -> None:
+    compared = 0
+
+    @settings(max_examples=12, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(
+        st.lists(fetches.fetches(bias=lab.bias, longest=3), min_size=20, max_size=40),
+        st.integers(0, 1000),
+    )
+    def check(listed: list[Fetch], seed: int) -> None:
+        nonlocal compared
+        sound = [one for one in listed if not verify(one, KERNEL) and one.value != Comm()]
+        fields = tuple([(f"f{number}", one) for number, one in enumerate(sound)])
+        found, wanted, steps = run(lab, fields, seed)
+        assert unlike(steps, found, wanted) == ""
+        compared += len(sound)
+
+    check()
+    assert compared > 100
+
+
+def run(
+    lab: Lab, fields: tuple[tuple[str, Fetch], ...], seed: int
+) -> tuple[bytes, Recorded, Program]:
+    """The record that the kernel makes, what the steps say, and the steps."""
+    memory, registers = fetches.memory(seed)
+    given_values = [registers[name] for name in ("di", "si", "r8", "sp", "ax")]
+    standard_input = b"".join([value.to_bytes(8, "little") for value in given_values])
+    standard_input += b"".join(memory.regions.values())
+    named = (*fields, ("fetchc_comm", Fetch(Comm(), Text())))
+    with BpfSession() as session:
+        line = f"p:{session.group}/ev {lab.program}:{lab.offset:#x}"
+        plan = Plan(
+            session.group, "ev", str(lab.program), "f", "entry", 0, (line,), (), (), (named,)
+        )
+        session.add(plan)
+        session.start()
+        subprocess.run([lab.program], input=standard_input, check=True, timeout=SECONDS)
+        session.stop()
+        ((_, _, page, at, end, _),) = [
+            one for parts in session.records() for part in parts for one in in_order(part)
+        ]
+    steps = bpf_session.program_of(named)
+    state = State(registers, memory.read, lab.bias, COMM.encode())
+    return page[at:end], record(steps, state, 4096), steps
+
+
+def test_a_wrong_oracle_is_noticed(lab: Lab, program: Path) -> None:
+    fields = (("f0", Fetch(Deref(Register("di"), 8), Scalar("u", 64))),)
+    found, wanted, steps = run(lab, fields, 3)
+    assert unlike(steps, found, wanted) == ""
+    other = wanted.replaced(fixed=bytes([one ^ 1 for one in wanted.fixed]))
+    assert unlike(steps, found, other) != ""
