@@ -125,3 +125,13 @@ def test_a_listing_of_symbols_loads_no_reader_of_debug_information() -> None:
 def test_a_planted_import_is_noticed(module: str) -> None:
     loaded = _loaded(*C, "r->head->value", planted=f"import {module}")
     assert module in loaded
+
+
+def test_a_trace_by_tracefs_loads_nothing_of_ebpf() -> None:
+    code = "import sys, fetchc.cli.trace_command; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=CHECKOUT, capture_output=True, text=True, check=True
+    )
+    loaded = done.stdout.split()
+    assert "fetchc.cli.trace_engine" in loaded
+    assert [name for name in loaded if "bpf" in name or name == "fetchc.ir.steps"] == []
