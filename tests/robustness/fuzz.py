@@ -7,32 +7,34 @@ for ``corpus/hostile``. ``--changed`` tells of answers that differ without a wor
 to judge.
 
 ``churn``, ``process`` and ``container`` are readers, too, of what lives while fetchc looks at it.
-They need root; the first takes the turn of live tests for as long as it lasts.
+They need root; the first takes turns with live tests, a few rounds each.
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import os
+import resource
 import select
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 from tests.support.fuzzing import churn, strangers
 from tests.support.fuzzing.bases import BASES
 from tests.support.fuzzing.rounds import child
+from tests.support.tracefs import turn
 
 LIVE = {
     "churn": churn.rounds, "process": strangers.processes, "container": strangers.containers,
 }  # fmt: skip
 READERS = tuple(dict.fromkeys(name.partition("/")[0] for name in BASES))
-TURN = Path("/sys/kernel")  # as tests/conftest.py has it: one probes at a time
+TURN = 20  # rounds of a turn with live tests: some seconds
 SILENCE = 120.0  # seconds without a word from a child: it hangs where no signal reaches it
 ROOT = Path(__file__).parents[2]
 
@@ -43,9 +45,14 @@ def finds(
     """What the rounds of a child find; a child that dies is a find itself, and the next goes on."""
     end = first + count
     while first < end:
+        probes = reader == "churn"
+        few = min(end - first, TURN) if probes else end - first
         command = [sys.executable, "-m", "tests.robustness.fuzz", "--child"]
-        command += [reader, str(seed), str(first), str(end - first), str(int(changed))]
-        with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as running:
+        command += [reader, str(seed), str(first), str(few), str(int(changed))]
+        with (
+            turn() if probes else nullcontext(),
+            subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as running,
+        ):
             assert running.stdout is not None
             label = ""
             while True:
@@ -69,9 +76,6 @@ def finds(
 
 
 def _live(reader: str, seed: int, first: int, count: int) -> None:
-    if reader == "churn":
-        turn = os.open(TURN, os.O_RDONLY | os.O_CLOEXEC)
-        fcntl.flock(turn, fcntl.LOCK_EX)
     rounds = LIVE[reader](seed, first, count)
     try:
         for printed in rounds:
@@ -101,12 +105,12 @@ def main() -> int:
     given = options.parse_args()
     readers = given.reader or READERS
     known: Counter[str] = Counter()
-    rounds = 0
+    rounds: Counter[str] = Counter()
     for reader in readers:
         end = time.monotonic() + 60 * given.minutes / len(readers)
         for printed in finds(reader, given.seed, 0, 1 << 30, given.changed):
             if isinstance(printed, str):
-                rounds += 1
+                rounds[reader] += 1
                 if time.monotonic() > end:
                     break
                 continue
@@ -118,7 +122,10 @@ def main() -> int:
                     given.keep.mkdir(parents=True, exist_ok=True)
                     with (given.keep / f"{reader}.jsonl").open("a") as file:
                         file.write(json.dumps(printed) + "\n")
-    print(f"{rounds} rounds with seed {given.seed}; {len(known)} kinds of finds")
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    print(", ".join(f"{reader} {count}" for reader, count in rounds.items()))
+    print(f"{rounds.total()} rounds with seed {given.seed}, {used.ru_utime + used.ru_stime:.0f} s")
+    print(f"{len(known)} kinds of finds")
     return int(bool(known))
 
 

@@ -10,21 +10,41 @@ header; strings with a quote or a new line in them are not for this reader.
 
 from __future__ import annotations
 
+import fcntl
 import itertools
 import os
 import re
 import subprocess
-from collections.abc import Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Hit", "Refused", "Session", "parse_hit", "require_uprobes", "unavailable"]
+__all__ = [
+    "LIVE", "Hit", "Refused", "Session", "parse_hit", "require_uprobes", "turn", "unavailable",
+]  # fmt: skip
 
+# The kernel has one list of uprobes, whichever checkout the tests are of.
+LIVE = Path("/sys/kernel" if os.path.isdir("/sys/kernel") else __file__)
 _TRACEFS = Path("/sys/kernel/tracing")
 _SECONDS = 60  # a program that takes longer hangs
 _numbers = itertools.count()
+
+
+@contextmanager
+def turn(path: Path = LIVE) -> Iterator[None]:
+    """Wait for others that take turns at ``path``, and have them wait until the block is done."""
+    door, lock = (os.open(one, os.O_RDONLY | os.O_CLOEXEC) for one in (path.parent, path))
+    try:
+        # Through the door comes one at a time: whoever has just had a turn waits behind the next.
+        fcntl.flock(door, fcntl.LOCK_EX)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(door, fcntl.LOCK_UN)
+        yield
+    finally:
+        os.close(lock)
+        os.close(door)
 
 
 @dataclass(frozen=True)
