@@ -106,6 +106,14 @@ class Program:
         return self._program.build_id
 
     @property
+    def identity(self) -> str:
+        """What tells the file that was read from all others, and from itself when it was changed.
+
+        Empty for a kernel.
+        """
+        return self._program.identity
+
+    @property
     def architecture(self) -> str:
         """The machine: ``x86_64``, ``aarch64``, ..."""
         return self._program.architecture

@@ -28,11 +28,13 @@ class Prepared(Record):
     """What is to be installed; None where it is refused, or of several points.
 
     ``warnings`` are refusals and warnings, each with the expression that it is about.
+    ``identity`` is that of the file that was read.
     """
 
     wanted: AddedEvent | None
     warnings: tuple[tuple[str, tuple[Diagnostic, ...]], ...]
     of_several_points: bool = False
+    identity: str = ""
 
 
 def run(options: Options, output: Output) -> int:
@@ -48,11 +50,12 @@ def run(options: Options, output: Output) -> int:
         return 1
     if isinstance(asked, Reader):
         named = found.wanted.group, found.wanted.event
-        probed_file(options.binary, found.wanted.definitions, named)
+        files = {found.wanted.binary: found.identity}
+        probed_file(options.binary, files, found.wanted.definitions, named)
     unwatch()  # what is begun from here on is brought to its end
     tracefs = find_tracefs()
     output.diagnostics(leftover_warnings(leftovers(tracefs)), "")
-    added = add(tracefs, State(state_file()), found.wanted, options.enable)
+    added = add(tracefs, State(state_file()), found.wanted, options.enable, found.identity)
     if options.format == "json":
         import json
 
@@ -84,9 +87,8 @@ def prepared(options: Options) -> Prepared:
     function = None if probe.function is None else probe.function.name
     group, event = group_and_event(lines[0])
     binary = program.path if probe.in_kernel else os.path.abspath(program.path)
-    return Prepared(
-        AddedEvent(group, event, binary, function, tuple(texts), lines), tuple(warnings)
-    )
+    wanted = AddedEvent(group, event, binary, function, tuple(texts), lines)
+    return Prepared(wanted, tuple(warnings), identity=program.identity)
 
 
 def _compiled(

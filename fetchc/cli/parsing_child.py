@@ -20,7 +20,7 @@ from fetchc.ceilings import Exceeded, unwatch, watch, watched
 from fetchc.cli.output import Unwritable, discard
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import DEFAULT, CacheFolder, Environment
-from fetchc.debuginfo.safe_open import check_owner, open_regular
+from fetchc.debuginfo.safe_open import check_owner, file_identity, open_regular
 from fetchc.diag.diagnostic import DebugInfoError, Error, too_costly
 from fetchc.privileges import give_up_root
 from fetchc.record import Record
@@ -476,39 +476,53 @@ class _Plain(pickle.Unpickler):
 
 
 def probed_file(
-    binary: str, definitions: Iterable[str], event: tuple[str, str] | None = None
+    binary: str,
+    files: Mapping[str, str],
+    definitions: Iterable[str],
+    event: tuple[str, str] | None = None,
 ) -> None:
     """Raises DebugInfoError FC0905 for a definition of another file than the one that was named.
 
     What was compiled without rights is believed no more than the file itself: it chooses
     instructions of that file, and of no other. Mono's code is in a file beside the image.
-    ``event`` is the group and event that all of the definitions have to be of; names become paths
-    of tracefs.
+    ``files`` are the identities of the files that were read, by path. ``event`` is the group and
+    event that all of the definitions have to be of; names become paths of tracefs.
     """
-    files_named = (binary, binary.rpartition(":")[0], binary + ".so")
+    for path, identity in files.items():
+        if not _is_named(path, binary):
+            raise _forged(binary, path)
+        if _identity_of(path) != identity:
+            what = "cannot be read: it was replaced or changed meanwhile"
+            raise DebugInfoError("FC0905", path, what, help="run the command again")
     for line in definitions:
         first, _, rest = line.partition(" ")
         path = rest.partition(" ")[0].rpartition(":")[0]
         group, _, name = first.partition(":")[2].partition("/")
-        plain = line.isprintable() and path[:1] == "/" and line[:1] in ("p", "r")
+        plain = line.isprintable() and path in files and line[:1] in ("p", "r")
         plain &= group.isidentifier() and name.isidentifier() and event in (None, (group, name))
-        if plain and any(_same_file(path, one) for one in files_named):
-            continue
-        what = f"cannot be read: the process that reads it answered with `{line!a}`"
-        raise DebugInfoError("FC0905", binary, what)
+        if not plain:
+            raise _forged(binary, line)
 
 
-def _same_file(one: str, other: str) -> bool:
-    # As the reader finds them: a link of a container leads to where it does in there.
-    found = []
-    for path in (one, other):
-        try:
-            handle, status = open_regular(path)
-        except (OSError, ValueError):
-            return False
-        os.close(handle)
-        found.append(status)
-    return os.path.samestat(*found)
+def _forged(binary: str, answer: str) -> DebugInfoError:
+    what = f"cannot be read: the process that reads it answered with `{answer!a}`"
+    return DebugInfoError("FC0905", binary, what)
+
+
+def _is_named(path: str, binary: str) -> bool:
+    files_named = (binary, binary.rpartition(":")[0], binary + ".so")
+    found = _identity_of(path)
+    return bool(found) and path[:1] == "/" and found in map(_identity_of, files_named)
+
+
+def _identity_of(path: str) -> str:
+    # As the reader finds it: a link of a container leads to where it does in there.
+    try:
+        handle, status = open_regular(path)
+    except (OSError, ValueError):
+        return ""
+    os.close(handle)
+    return file_identity(status)
 
 
 def _own_file(path: str) -> bool:

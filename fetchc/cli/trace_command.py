@@ -79,7 +79,8 @@ def _run(
         raise
     if isinstance(asked, Reader):
         lines = [line for each in targets.chosen for line in each.plan.definitions]
-        probed_file(options.binary, lines)
+        files = {each.plan.path: each.plan.identity for each in targets.chosen}
+        probed_file(options.binary, files, lines)
     if targets.by_glob and any(each.plan.of_kernel for each in targets.chosen):
         targets = traceable(targets, find_tracefs())
     _print_warnings(targets, output)
@@ -180,9 +181,7 @@ def _unloaded(targets: Targets, options: Options) -> list[str]:
         return []
     from fetchc.tracer.processes import unloaded
 
-    # The file that the definition names: that with Mono's code is another one than its image.
-    path = plan.definitions[0].split(maxsplit=2)[1].rpartition(":")[0]
-    return [note for pid in options.pids if (note := unloaded(pid, path)) is not None]
+    return [note for pid in options.pids if (note := unloaded(pid, plan.path)) is not None]
 
 
 def _started(

@@ -36,7 +36,10 @@ _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def file_identity(status: os.stat_result) -> str:
-    """What tells an opened file from all others, and from itself before it was changed."""
+    """What tells an opened file from all others, and from itself before it was changed.
+
+    A build ID and a checksum can be written into another one, the time of its last change cannot.
+    """
     where = f"{status.st_dev} {status.st_ino} {status.st_size}"
     return f"{where} {status.st_mtime_ns} {status.st_ctime_ns}"
 

@@ -114,6 +114,7 @@ TITLES = {
     "FC0716": "the layout of the kernel's event records is not supported",
     "FC0717": "the kernel refused an eBPF program",
     "FC0718": "eBPF cannot be used",
+    "FC0719": "the file was replaced before its probes were set",
     "FC0751": "the filter does not parse",
     "FC0752": "the filter compares values of different kinds",
     "FC0753": "the program cannot be run",

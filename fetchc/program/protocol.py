@@ -290,6 +290,13 @@ class Program(Protocol):
     in_kernel: bool  # its code runs in the kernel: probes name functions, not offsets of a file
 
     @property
+    def identity(self) -> str:
+        """What tells the file that was read from all others; empty for a kernel.
+
+        See :func:`~fetchc.debuginfo.safe_open.file_identity`.
+        """
+
+    @property
     def elf(self) -> ElfFacts:
         """Symbols, notes and imports of an ELF file; empty for other files."""
 

@@ -142,6 +142,7 @@ def plan(
         layouts[0].values,
         layouts[0].fault_probes,
         tuple([layout.fields for layout in layouts]),
+        program.identity,
     )
 
 

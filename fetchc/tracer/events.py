@@ -72,7 +72,8 @@ class Plan(Record):
     event. ``kind`` is that of the JSON: entry, return, return-site, line, inline, offset.
     ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` show
     whether memory of the program could be read. ``fields`` are what each definition fetches, by the
-    names of its arguments.
+    names of its arguments. ``identity`` is that of the file at ``path`` when it was read, empty for
+    the kernel.
     """
 
     group: str
@@ -85,6 +86,7 @@ class Plan(Record):
     values: tuple[EventValue, ...]
     fault_probes: tuple[FaultProbe, ...] = ()
     fields: tuple[tuple[tuple[str, Fetch], ...], ...] = ()
+    identity: str = ""
 
     @property
     def of_kernel(self) -> bool:

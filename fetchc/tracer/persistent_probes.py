@@ -16,7 +16,15 @@ from contextlib import contextmanager, suppress
 from fetchc.debuginfo.safe_open import check_owner, read_regular
 from fetchc.diag.diagnostic import TracerError
 from fetchc.record import Record
-from fetchc.tracer.install import group_and_event, hits, install, listed, uninstall
+from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.tracer.install import (
+    ProbedFiles,
+    group_and_event,
+    hits,
+    install,
+    listed,
+    uninstall,
+)
 from fetchc.tracer.session import shielded
 from fetchc.tracer.tracefs import alive, refused, refused_setting
 
@@ -230,11 +238,14 @@ class ListedEvent(Record):
         return f"{self.group}/{self.event}"
 
 
-def add(tracefs: Tracefs, state: State, wanted: AddedEvent, enable: bool) -> ListedEvent:
+def add(
+    tracefs: Tracefs, state: State, wanted: AddedEvent, enable: bool, identity: str = ""
+) -> ListedEvent:
     """Install ``wanted``, whose definitions are lines of one event, and write it down.
 
-    Raises TracerError: there is such an event (FC0706), refused (FC0705), not to be written
-    down (FC0712). Nothing is there then.
+    ``identity`` is that of its binary when it was read; empty for the kernel. Raises TracerError:
+    there is such an event (FC0706), refused (FC0705), not to be written down (FC0712), another
+    file is there now (FC0719). Nothing is there then.
     """
     with shielded(), state.locked():
         entries = _present(state.load(), tracefs)
@@ -245,7 +256,7 @@ def add(tracefs: Tracefs, state: State, wanted: AddedEvent, enable: bool) -> Lis
                 f"an event `{wanted.group}/{wanted.event}` exists already",
                 help="see `fetchc list`, or give another name with --event",
             )
-        install(tracefs, wanted.definitions)
+        _install(tracefs, wanted, identity)
         try:
             lines = tuple(_by_event(tracefs, [wanted]).get(name, ()))
             entry = AddedEvent(*name, wanted.binary, wanted.function, wanted.expressions, lines)
@@ -257,6 +268,18 @@ def add(tracefs: Tracefs, state: State, wanted: AddedEvent, enable: bool) -> Lis
             state.save(entries)
             raise
     return ListedEvent(*name, "added", lines, entry, enable, 0)
+
+
+def _install(tracefs: Tracefs, wanted: AddedEvent, identity: str) -> None:
+    files = ProbedFiles()
+    try:
+        if identity:
+            files.open(wanted.binary, identity)
+        install(tracefs, wanted.definitions)
+        if kernel(running_version()).has("several_probes_in_event"):
+            files.check(tracefs, wanted.definitions)
+    finally:
+        files.close()
 
 
 def added_events(state: State) -> tuple[list[AddedEvent], tuple[Diagnostic, ...]]:

@@ -12,6 +12,7 @@ from fetchc.diag.diagnostic import TracerError
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.decode import Decoder
 from fetchc.tracer.install import (
+    ProbedFiles,
     group_and_event,
     install,
     kernel_events,
@@ -144,6 +145,7 @@ class Session:
         """By the number of their event in the records."""
         self._ready: deque[Event] = deque()
         self._watched = WatchedFiles()
+        self._files = ProbedFiles()
         self._warnings: tuple[Diagnostic, ...] = ()
         self._open = self._started = self._running = self._reading = False
         self._process = os.getpid()
@@ -268,8 +270,11 @@ class Session:
         if not events:
             return
         try:
+            for path, identity in {(one.path, one.identity) for one in plans if one.identity}:
+                self._files.open(path, identity)
+            lines = [self._files.named(line) for each in events for line in each.definitions]
             with shielded():
-                install(self._tracefs, [line for each in events for line in each.definitions])
+                install(self._tracefs, lines)
                 self._events += [each.event for each in events]
         except TracerError:
             self._names.difference_update([plan.event for plan in plans])
@@ -393,6 +398,7 @@ class Session:
             self._ring.close()
             if self._perf is not None:
                 self._perf.close()
+            self._files.close()
             return
         with shielded(), ExitStack() as steps:  # last one first, and all of them
             self._open = self._reading = False
@@ -401,6 +407,7 @@ class Session:
             steps.callback(self._ring.close)
             if self._perf is not None:
                 steps.callback(self._perf.close)
+            steps.callback(self._files.close)
             steps.callback(self.stop)
             if self._started:
                 self._lost = self._lost_now()

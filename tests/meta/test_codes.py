@@ -57,6 +57,7 @@ ELSEWHERE = {
     "FC0716": "tests/unit/tracer/test_ring_buffer_pages.py::test_other_pages_are_not_read",
     "FC0717": "tests/live/test_bpf_engine.py::test_a_refusal_of_the_verifier_names_the_expression",
     "FC0718": "tests/live/test_bpf_engine.py::test_what_it_cannot_do_is_refused",
+    "FC0719": "tests/unit/tracer/test_install.py::test_a_file_that_was_not_read_is_refused",
     "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",
     "FC0802": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_refuses",
     "FC0803": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_hangs",

@@ -72,6 +72,11 @@ class BtfProgram(WithoutDwarf):
         self.machine_flags: int = table("kernel/linux")["machine_flags"].get(architecture, 0)
 
     @property
+    def identity(self) -> str:
+        """Empty: no probe is set in a file."""
+        return ""
+
+    @property
     def has_debug_info(self) -> bool:
         """True: there would be no BTF otherwise."""
         return True

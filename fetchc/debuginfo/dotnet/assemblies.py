@@ -65,7 +65,7 @@ class Assembly:
         self.identity = ""  # of its file; empty inside of another one
         if image is None:
             data, self.identity = map_file(path)
-            image = Pe(path, data)
+            image = Pe(path, data, identity=self.identity)
         self.image = image
         self.metadata = metadata_of(self.image)
         found = native_header(self.image)

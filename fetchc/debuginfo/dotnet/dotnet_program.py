@@ -111,6 +111,11 @@ class DotnetProgram(Placed):
         self.build_id = None if self._mono is None else self._mono.elf.build_id
 
     @property
+    def identity(self) -> str:
+        """That of the file that has the code."""
+        return self._assembly.image.identity if self._mono is None else self._mono.elf.identity
+
+    @property
     def evidence(self) -> DotnetEvidence:
         """What its metadata says of calls."""
         return DotnetEvidence(self)

@@ -68,18 +68,26 @@ def map_file(path: str) -> tuple[mmap.mmap | bytes, str]:
 class Pe:
     """A mapped PE file, or one inside a bundle: ``start`` is where it begins in the file.
 
-    ``machine`` is a key of targets/arch or empty, ``system`` whom its native code is for.
+    ``machine`` is a key of targets/arch or empty, ``system`` whom its native code is for;
+    ``identity`` is that of the file.
     Raises DebugInfoError FC0902 where the bytes are none, FC0904 where they are broken.
     """
 
     __slots__ = (
-        "data", "directories", "machine", "path", "sections", "size", "start", "system", "view",
+        "data", "directories", "identity", "machine", "path", "sections", "size", "start",
+        "system", "view",
     )  # fmt: skip
 
     def __init__(
-        self, path: str, data: mmap.mmap | bytes, start: int = 0, size: int | None = None
+        self,
+        path: str,
+        data: mmap.mmap | bytes,
+        start: int = 0,
+        size: int | None = None,
+        identity: str = "",
     ) -> None:
         self.path = path
+        self.identity = identity
         self.data = data
         self.view = memoryview(data)
         self.start = start
@@ -188,10 +196,11 @@ class Entry(Record):
 class Bundle:
     """The manifest of a bundle: its files by name."""
 
-    __slots__ = ("data", "entries", "path")
+    __slots__ = ("data", "entries", "identity", "path")
 
-    def __init__(self, path: str, data: mmap.mmap | bytes, header: int) -> None:
+    def __init__(self, path: str, data: mmap.mmap | bytes, header: int, identity: str = "") -> None:
         self.path = path
+        self.identity = identity
         self.data = data
         cursor = Cursor(path, "bundle manifest", memoryview(data), min(header, len(data)))
         major, _, count = cursor.u32(), cursor.u32(), cursor.u32()
@@ -226,7 +235,7 @@ class Bundle:
                 f"`{entry.name}` is compressed in it, and no probe can be set on what is unpacked",
                 help="publish it with `-p:EnableCompressionInSingleFile=false`",
             )
-        return Pe(self.path, self.data, entry.offset, entry.size)
+        return Pe(self.path, self.data, entry.offset, entry.size, self.identity)
 
     def names(self) -> list[str]:
         """The names of its images, without ``.dll``."""
@@ -236,12 +245,12 @@ class Bundle:
 
 def bundle_of(path: str) -> Bundle | None:
     """The bundle that a file is; None where it is none."""
-    data, _ = map_file(path)
+    data, identity = map_file(path)
     at = data.find(SIGNATURE)
     if at < 8:
         return None
     header = decode_number(data[at - 8 : at], True)
-    return Bundle(path, data, header) if header else None
+    return Bundle(path, data, header, identity) if header else None
 
 
 def _entry(cursor: Cursor, major: int) -> Entry:

@@ -116,6 +116,11 @@ class DwarfProgram:
         self._runtime_types: RuntimeTypes | None = None
 
     @property
+    def identity(self) -> str:
+        """That of the program's own file."""
+        return self._elf.identity
+
+    @property
     def has_debug_info(self) -> bool:
         """Whether names and types can be asked for at all."""
         return self._elf.open_section(".debug_info") is not None

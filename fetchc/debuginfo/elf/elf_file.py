@@ -82,6 +82,11 @@ class Elf:
         self.segments = self._image.segments
 
     @property
+    def identity(self) -> str:
+        """That of the program's own file."""
+        return self._image.identity()
+
+    @property
     def finder(self) -> Finder:
         """Finds the other files that the debug information is split over."""
         if self._finder is None:

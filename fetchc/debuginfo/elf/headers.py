@@ -421,11 +421,7 @@ class Image:
         return self._inflation
 
     def identity(self) -> str:
-        """What tells the very file from all others, and from itself before it was changed.
-
-        A build-id and a checksum can be written into another one, the time of its last change
-        cannot.
-        """
+        """The :func:`~fetchc.debuginfo.safe_open.file_identity` of the file that is mapped."""
         assert self.status is not None
         return file_identity(self.status)
 

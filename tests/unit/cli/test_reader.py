@@ -25,6 +25,7 @@ from fetchc.cli.output import Output
 from fetchc.cli.parsing_child import Reader, of_another_user, probed_file
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import CacheFolder, Environment
+from fetchc.debuginfo.safe_open import file_identity
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 from fetchc.source import Span
 from fetchc.tracer.perf_maps import Collected, Merged
@@ -377,7 +378,9 @@ def test_only_definitions_of_the_named_file_are_believed(tmp_path: Path) -> None
     beside = tmp_path / "service.exe.so"
     for path in (image, beside):
         path.write_bytes(b"")
-    probed_file(str(image), [f"p:fetchc_1/a {image}:0x10 x=%di", f"r8:fetchc_1/a {beside}:0x10"])
+    read = {str(path): file_identity(path.stat()) for path in (image, beside)}
+    lines = [f"p:fetchc_1/a {image}:0x10 x=%di", f"r8:fetchc_1/a {beside}:0x10"]
+    probed_file(str(image), read, lines)
     for line in (
         "p:fetchc_1/a /bin/true:0x10",
         "p:fetchc_1/a vfs_read",
@@ -387,13 +390,34 @@ def test_only_definitions_of_the_named_file_are_believed(tmp_path: Path) -> None
         "",
     ):
         with pytest.raises(DebugInfoError, match="answered with"):
-            probed_file(str(image), [line])
-    probed_file(str(image), [f"p:g/e {image}:0x10"], ("g", "e"))
+            probed_file(str(image), read, [line])
+    line = f"p:g/e {image}:0x10"
+    probed_file(str(image), read, [line], ("g", "e"))
     for event in (("g", "f"), ("../g", "e"), ("g/e", "")):
         with pytest.raises(DebugInfoError, match="answered with"):
-            probed_file(str(image), [f"p:g/e {image}:0x10"], event)
+            probed_file(str(image), read, [line], event)
     with pytest.raises(DebugInfoError, match="answered with"):
-        probed_file(str(image), [f"p:../g/e {image}:0x10"], ("..", "g/e"))
+        probed_file(str(image), read, [f"p:../g/e {image}:0x10"], ("..", "g/e"))
+
+
+def test_only_the_file_that_was_read_is_believed(tmp_path: Path) -> None:
+    image, other = tmp_path / "service", tmp_path / "other"
+    for path in (image, other):
+        path.write_bytes(b"")
+    read, line = file_identity(image.stat()), f"p:g/e {image}:0x10"
+    probed_file(str(image), {str(image): read}, [line])
+    for files in ({str(other): file_identity(other.stat())}, {"": ""}, {"/nowhere": ""}):
+        with pytest.raises(DebugInfoError, match="answered with"):
+            probed_file(str(image), files, [line])
+    for identity in (file_identity(other.stat()), ""):
+        with pytest.raises(DebugInfoError, match="replaced or changed"):
+            probed_file(str(image), {str(image): identity}, [line])
+    other.replace(image)
+    with pytest.raises(DebugInfoError, match="replaced or changed"):
+        probed_file(str(image), {str(image): read}, [line])
+    os.utime(image, (1, 1))  # the same file, changed
+    with pytest.raises(DebugInfoError, match="replaced or changed"):
+        probed_file(str(image), {str(image): read}, [line])
 
 
 @contextmanager

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import shutil
 from pathlib import Path
 
 import pytest
 
 from fetchc.debuginfo.btf.btf_format import place_of_symbol
 from fetchc.debuginfo.open_file import open_binary
+from fetchc.debuginfo.safe_open import file_identity
 from fetchc.diag.diagnostic import DebugInfoError
+from tests.support.programs import CORPUS
 
 
 def refusal(path: Path | str) -> tuple[str, str]:
@@ -36,3 +40,26 @@ def test_symbols_of_a_kernel_that_shows_none(tmp_path: Path) -> None:
     with pytest.raises(DebugInfoError) as refused:
         place_of_symbol("jiffies", running=True, symbols=f"{tmp_path}/kallsyms")
     assert refused.value.code == "FC0901"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["c/layouts/bin/gcc-O2-dwarf5", "go/stripped/bin/go1.22", "dotnet/echo/bin/sample.dll"],
+)
+def test_the_identity_is_that_of_the_file_that_was_read(name: str, tmp_path: Path) -> None:
+    # Of the one at the path now it would be no news: it is replaced while it is open.
+    path, other = tmp_path / "program", tmp_path / "other"
+    for copy in (path, other):
+        shutil.copy(CORPUS / name, copy)
+    read = file_identity(path.stat())
+    program = open_binary(str(path))
+    other.replace(path)
+    assert program.identity == read != file_identity(path.stat())
+
+
+def test_a_changed_file_has_another_identity(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    path.write_bytes(b"one")
+    before = file_identity(path.stat())
+    os.utime(path, (1, 1))
+    assert file_identity(path.stat()) != before

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 
+from fetchc.debuginfo.safe_open import file_identity
 from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer import install as module
-from fetchc.tracer.install import group_and_event, install, listed, uninstall
+from fetchc.tracer.install import ProbedFiles, group_and_event, install, listed, uninstall
 from fetchc.tracer.tracefs import Tracefs
 
 
@@ -235,3 +238,100 @@ def test_what_is_taken_back_may_be_in_use_for_a_while(kernel: Kernel) -> None:
     kernel.busy = {("g", "e0"): 10**6}
     with pytest.raises(TracerError, match="FC0710"):
         install(kernel, lines(2, 1))
+
+
+def test_a_definition_names_the_file_that_is_open(tmp_path: Path) -> None:
+    path, other = tmp_path / "a:b", tmp_path / "other"
+    for each in (path, other):
+        each.write_text(each.name)
+    files = ProbedFiles()
+    files.open(str(path), file_identity(path.stat()))
+    other.replace(path)
+    line = files.named(f"p:g/e {path}:0x10(0x20) a=%di b=+0(%si):string")
+    first, point, rest = line.split(" ", 2)
+    name, _, offset = point.rpartition(":")
+    assert (first, offset, rest) == ("p:g/e", "0x10(0x20)", "a=%di b=+0(%si):string")
+    assert Path(name).read_text() == "a:b"
+    assert files.named(f"p:g/e {path}:0x10").endswith(f"{name}:0x10")
+    for kept in (f"p:g/e {other}:0x10 a=%di", "p:g/e vfs_read+0x10 a=%di", "p:g/e vfs_read"):
+        assert files.named(kept) == kept
+    files.close()
+    assert not os.path.exists(name)
+    assert files.named(f"p:g/e {path}:0x10") == f"p:g/e {path}:0x10"
+
+
+@pytest.mark.parametrize("kind", ["other", "changed", "gone", "link", "folder"])
+def test_a_file_that_was_not_read_is_refused(tmp_path: Path, kind: str) -> None:
+    path, other = tmp_path / "file", tmp_path / "other"
+    for each in (path, other):
+        each.write_text("")
+    read = file_identity(path.stat())
+    if kind == "changed":
+        os.utime(path, (1, 1))
+    else:
+        path.unlink()
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "link":
+        path.symlink_to(other)
+    elif kind == "other":
+        other.rename(path)
+    files = ProbedFiles()
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(TracerError, match="FC0719"):
+        files.open(str(path), read)
+    assert files.named(f"p:g/e {path}:0x10") == f"p:g/e {path}:0x10"
+    files.close()
+    assert os.listdir("/proc/self/fd") == before
+
+
+class Following(Kernel):
+    """Refuses a probe of the same event and file; ``leads`` is where paths lead as it looks."""
+
+    def __init__(self, leads: dict[str, str]) -> None:
+        super().__init__()
+        self.leads = leads
+        self.fails = 0
+
+    def _take(self, line: str, lines: list[str]) -> list[str]:
+        if line.startswith("p:"):
+            first, point, *rest = line.split(" ", 2)
+            if self.fails and "/fd/" in point:
+                raise OSError(self.fails, os.strerror(self.fails))
+            path, _, offset = point.rpartition(":")
+            probed = (first, os.path.realpath(self.leads.get(path, path)), offset, rest)
+            if probed in self.probes(lines):
+                raise OSError(errno.EEXIST, "File exists")
+        return super()._take(line, lines)
+
+    def probes(self, lines: list[str]) -> list[object]:
+        found: list[object] = []
+        for line in lines:
+            first, point, *rest = line.split(" ", 2)
+            path, _, offset = point.rpartition(":")
+            path = os.path.realpath(self.leads.get(path, path))
+            found.append((first, path, hex(int(offset, 16)), rest))
+        return found
+
+
+@pytest.mark.parametrize("fails", [0, errno.ENOMEM])
+def test_a_probe_in_another_file_is_taken_back(tmp_path: Path, fails: int) -> None:
+    path, host = tmp_path / "file", tmp_path / "host"
+    for each in (path, host):
+        each.write_text("")
+    lines = [f"p:g/e {path}:{at:#x} a=%di" for at in (16, 32, 48)]
+    for leads, code in ((path, "FC0705" if fails else ""), (host, "FC0705" if fails else "FC0719")):
+        kernel = Following({str(path): str(leads)})
+        files = ProbedFiles()
+        files.open(str(path), file_identity(path.stat()))
+        before = list(kernel.lines)
+        install(kernel, lines)
+        kernel.fails = fails
+        if code:
+            with pytest.raises(TracerError, match=code):
+                files.check(kernel, lines)
+            assert kernel.lines == before
+        else:
+            files.check(kernel, lines)
+            assert len(kernel.lines) == len(before) + 3
+        files.close()

@@ -115,6 +115,16 @@ def test_the_number_must_fit_into_the_line(more: int, events: int) -> None:
     assert max(len(line) for event in made for line in event.definitions) <= 4094
 
 
+def test_a_descriptor_s_name_fits_into_the_line_in_place_of_the_path() -> None:
+    names, path = ("a" * 63, "b"), "/p"
+    length = 4094 - 25 - len(f"p:{GROUP}/{names[0]} {path}:0x10 =%di:s32")
+    plans = []
+    for name in names:
+        line = f"p:{GROUP}/{name} {path}:0x10 {'n' * length}=%di:s32"
+        plans.append(Plan(GROUP, name, path, name, "entry", 0, (line,), (), identity="1 2 3 4 5"))
+    assert len(kernel_events(plans, {}, NEW)) == 2
+
+
 def test_probes_of_events_have_an_event_each() -> None:
     plans = [plan(name, "n=$id:s32", letter="e") for name in ("one", "two")]
     assert [event.definitions for event in kernel_events(plans, {}, NEW)] == [
