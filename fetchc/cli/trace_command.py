@@ -18,7 +18,7 @@ from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.filter_conditions import kernel_filter
 from fetchc.tracer.processes import WAITING, Command
 from fetchc.tracer.session import terminable
-from fetchc.tracer.stacks import Stacks, SymbolFiles, remote_symbols
+from fetchc.tracer.stacks import DELETED, Stacks, SymbolFiles, remote_symbols
 from fetchc.tracer.tracefs import find_tracefs, session_name
 
 TYPE_CHECKING = False
@@ -206,8 +206,6 @@ def _started(
 def _of_process(options: Options) -> str | None:
     # A process of a container sees other files by the same paths; one may run a file that is gone.
     import os
-
-    from fetchc.tracer.perf_maps import DELETED
 
     if os.path.lexists(options.binary):
         return None

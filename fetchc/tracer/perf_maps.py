@@ -23,7 +23,7 @@ from fetchc.debuginfo.safe_open import open_regular, read_regular
 from fetchc.diag.diagnostic import DebugInfoError, reject
 from fetchc.driver.unknown_functions import unknown
 from fetchc.record import Record
-from fetchc.tracer.stacks import read_maps
+from fetchc.tracer.stacks import DELETED, read_maps
 from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from fetchc.tracer.events import Mapping
 
 __all__ = [
-    "DELETED",
     "MACHINES",
     "Collected",
     "MappedPlace",
@@ -55,8 +54,6 @@ __all__ = [
 #
 # The runtime maps ReadyToRun images as files, so that a mapping says which byte of the image an
 # address is. They are read from the path, if the file there is the mapped one still.
-
-DELETED = " (deleted)"
 
 
 class MappedPlace(Record):

@@ -11,8 +11,7 @@ import time
 from contextlib import suppress
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
-from fetchc.tracer.perf_maps import DELETED
-from fetchc.tracer.stacks import read_maps
+from fetchc.tracer.stacks import DELETED, read_maps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     Ask = Callable[..., Any]
 
 __all__ = [
+    "DELETED",
     "FileSymbols",
     "Frame",
     "ImageSymbols",
@@ -769,7 +770,7 @@ class Stacks:
     def _symbols(self, path: str, inode: int, pid: int | None = None) -> Symbols | None:
         key = (path, inode)
         if key not in self._files:
-            plain = path.removesuffix(" (deleted)")
+            plain = path.removesuffix(DELETED)
             # In a container the path is one of its own root.
             seen = None if pid is None else self._open(f"{self._proc}/{pid}/root{plain}")
             self._files[key] = seen or (self._open(plain) if _is(plain, inode) else None)
@@ -823,7 +824,7 @@ class _Maps:
         mapping = self.find(event.address)
         if mapping is None:
             return False
-        path = mapping.path.removesuffix(" (deleted)")
+        path = mapping.path.removesuffix(DELETED)
         return mapping.inode == 0 or os.path.basename(path) == name
 
 
@@ -837,6 +838,10 @@ def _is(path: str, inode: int) -> bool:
         return not inode or os.stat(path).st_ino == inode
     except OSError:
         return False
+
+
+DELETED = " (deleted)"
+"""What the kernel writes behind the path of a file that is no longer there (proc(5))."""
 
 
 def read_maps(pid: int, proc: str = "/proc") -> list[Mapping]:
