@@ -24,6 +24,7 @@ __all__ = [
     "TooMuch",
     "charge",
     "guard",
+    "holes",
     "inflation",
     "joined_names",
     "kernel_image_size",
@@ -41,6 +42,7 @@ SCOPES = 1 << 10  # namespaces, classes and functions within each other
 OPERATIONS = 1 << 17  # of one DWARF expression
 _FILE = 1 << 28  # bytes of files to which MEMORY and SECONDS apply; more for bigger ones
 _TIMES = 4  # bytes of memory, or inflated ones, for each byte of a file
+_HOLES = 16  # bytes of a bigger file at most for each that it has on disk
 _TICK = 0.05  # seconds of processor time between two looks
 _AGAIN = 1.0  # when the answer is being ended
 _UNITS = {"K": 10, "M": 20, "G": 30, "T": 40}
@@ -94,6 +96,18 @@ def _memory() -> int:
 def inflation(size: int) -> int:
     """How many bytes all compressed sections of a file of ``size`` bytes may come to."""
     return max(_memory() // 2, _TIMES * size)
+
+
+def holes(status: os.stat_result) -> str:
+    """What is wrong with a big file that has almost nothing on disk; else empty.
+
+    One call of the C library can search all of a file: it takes minutes for a terabyte, and no
+    timer ends it.
+    """
+    on_disk = 512 * status.st_blocks
+    if status.st_size <= max(_FILE, _HOLES * on_disk):
+        return ""
+    return f"has {status.st_size:,} bytes, and {on_disk:,} on disk: the others are holes"
 
 
 def joined_names() -> int:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.ceilings import holes
 from fetchc.debuginfo.safe_open import (
     exists,
     is_regular,
@@ -309,6 +310,30 @@ def test_the_file_that_a_split_unit_names(tmp_path: Path, kind: str) -> None:
     done = fetchc("compile", "x", "-x", str(tmp_path / "a"), "-f", "f", megabytes=16 << 10)
     assert done.returncode == 3
     assert "FC0909" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["stripped", "image"])
+def test_a_program_with_a_hole_of_a_terabyte_is_refused(tmp_path: Path, kind: str) -> None:
+    # One call searches all of it for the manifest of a bundle: no timer of Python ends that.
+    path = tmp_path / "program"
+    shutil.copy(SAMPLE if kind == "image" else STRIPPED, path)
+    assert holes(path.stat()) == ""
+    try:
+        os.truncate(path, 1 << 40)
+    except OSError:
+        pytest.skip("the file system takes no file of a terabyte")
+    done = fetchc("functions", "x", "-x", str(path), megabytes=1 << 22)
+    assert done.returncode == 3, done.stderr
+    assert "FC0905" in done.stderr
+
+
+def test_a_file_is_read_that_has_some_holes(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    with path.open("wb") as file:
+        file.write(b"x" * (1 << 20))
+    for size, refused in ((1 << 20, False), (1 << 28, False), ((1 << 28) + 1, True)):
+        os.truncate(path, size)
+        assert bool(holes(path.stat())) == refused
 
 
 def test_the_harness_has_a_program() -> None:

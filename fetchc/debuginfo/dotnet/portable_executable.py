@@ -10,6 +10,7 @@ from __future__ import annotations
 import mmap
 import os
 
+from fetchc.ceilings import holes
 from fetchc.debuginfo.byte_reader import Cursor, decode_number
 from fetchc.debuginfo.safe_open import file_identity, open_regular
 from fetchc.diag.diagnostic import DebugInfoError
@@ -57,6 +58,8 @@ def map_file(path: str) -> tuple[mmap.mmap | bytes, str]:
     try:
         handle, status = open_regular(path)
         with os.fdopen(handle, "rb") as file:
+            if what := holes(status):
+                raise DebugInfoError("FC0905", path, what, help="name a file without holes")
             if not status.st_size:
                 return file.read(MOST_UNSIZED), ""  # of /proc
             found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

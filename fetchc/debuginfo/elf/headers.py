@@ -9,6 +9,7 @@ import mmap
 import os
 from mmap import MADV_DONTNEED, PAGESIZE
 
+from fetchc.ceilings import holes
 from fetchc.debuginfo.byte_reader import Cursor, decode_number, record_layout
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.debuginfo.safe_open import file_identity, open_regular
@@ -283,6 +284,8 @@ class Image:
         head = self.map[:16]
         if len(head) < 16 or head[:4] != b"\x7fELF":
             raise OtherFormat("FC0902", path, "not an ELF file", reason="not an ELF file")
+        if self.status is not None and (what := holes(self.status)):
+            raise DebugInfoError("FC0905", path, what, help="name a file without holes")
         width, order = head[4], head[5]
         if width not in (1, 2) or order not in (1, 2):
             raise self._error(f"unknown ELF class {width} or byte order {order}")
