@@ -170,7 +170,7 @@ def _complete(options: Options, output: Output) -> None:
 
 
 def _apart(run: Callable[[Options, Output], int], options: Options, output: Output) -> int:
-    # What another user's process gives to read is read without the rights of root. `trace`, `add`
+    # What a stranger's process gives to read is read without the rights of root. `trace`, `add`
     # and `btf` do that themselves, for all files, and `perfmap merge`, which writes.
     named = [options.binary, *options.binaries]
     if options.command == "perfmap":
@@ -178,9 +178,10 @@ def _apart(run: Callable[[Options, Output], int], options: Options, output: Outp
     foreign = os.geteuid() == 0 and any(path.startswith("/proc/") for path in named)
     if not foreign or options.command in ("trace", "add", "btf"):
         return run(options, output)
-    from fetchc.cli.parsing_child import Reader, of_another_user
+    from fetchc.cli.parsing_child import Reader, of_stranger
 
-    if not any(map(of_another_user, named)):
+    path = next((path for path in named if of_stranger(path)), None)
+    if path is None:
         return run(options, output)
 
     def ran() -> int:
@@ -188,7 +189,6 @@ def _apart(run: Callable[[Options, Output], int], options: Options, output: Outp
         output.flush()
         return status
 
-    path = next(path for path in named if of_another_user(path))
     with Reader({"run": ran}, path, output, options) as reader:
         status: int = reader.ask("run")
         return status

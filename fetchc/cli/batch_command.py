@@ -84,9 +84,9 @@ class _Apart:
         binary = given.get("binary") if isinstance(given, dict) else None
         if os.geteuid() != 0 or not isinstance(binary, str) or not binary.startswith("/proc/"):
             return answer(self._opened, given, kernel)
-        from fetchc.cli.parsing_child import Reader, of_another_user
+        from fetchc.cli.parsing_child import Reader, of_stranger
 
-        if not of_another_user(binary):
+        if not of_stranger(binary):
             return answer(self._opened, given, kernel)
         if self._reader is None:
             questions = {"answer": self._answer_apart}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Function = Callable[..., Any]
 
-__all__ = ["Reader", "SameProcess", "of_another_user", "probed_file", "reader"]
+__all__ = ["Reader", "SameProcess", "of_stranger", "probed_file", "reader"]
 
 _SIZE = Struct("=Q")
 _LARGEST = 1 << 30  # bytes of a message: more than the cache takes of all files
@@ -539,12 +539,18 @@ def _own_file(path: str) -> bool:
     )
 
 
-def of_another_user(path: str) -> bool:
-    """Whether a path names a process (``/proc/PID/...``) that is another user's."""
+def of_stranger(path: str) -> bool:
+    """Whether a path names a process (``/proc/PID/...``) that is another user's, or a container's.
+
+    The root of a container is another one, whatever its number: the root directory tells. So is
+    who has a number by now that no process had a moment ago.
+    """
     parts = path.split("/", 4)
     if len(parts) < 4 or parts[:2] != ["", "proc"] or not parts[2].isdecimal():
         return False
+    process = f"/proc/{parts[2]}"
     try:
-        return os.stat(f"/proc/{parts[2]}").st_uid != os.geteuid()
+        own = os.stat(process).st_uid == os.geteuid()
+        return not own or not os.path.samefile("/", f"{process}/root")
     except OSError:
-        return False  # it is gone: who opens the path says so
+        return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fetchc.cli.output import given_lines
-from fetchc.cli.parsing_child import Reader, SameProcess, of_another_user
+from fetchc.cli.parsing_child import Reader, SameProcess, of_stranger
 from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
 from fetchc.debuginfo.environment import DEFAULT
@@ -47,7 +47,7 @@ def _merge(options: Options, output: Output, pid: int) -> int:
 
     # What another user's process has mapped is read without the rights of root.
     path = f"/proc/{pid}/exe"
-    apart = os.geteuid() == 0 and of_another_user(path)
+    apart = os.geteuid() == 0 and of_stranger(path)
     questions = {"collected": found}
     with Reader(questions, path, output, options) if apart else SameProcess(questions) as asked:
         what, skipped = asked.ask("collected")

@@ -22,13 +22,14 @@ from fetchc.ceilings import Exceeded
 from fetchc.cli import add_command, main, parsing_child, trace_targets
 from fetchc.cli.option_table import Options
 from fetchc.cli.output import Output
-from fetchc.cli.parsing_child import Reader, of_another_user, probed_file
+from fetchc.cli.parsing_child import Reader, of_stranger, probed_file
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import CacheFolder, Environment
 from fetchc.debuginfo.safe_open import file_identity
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 from fetchc.source import Span
 from fetchc.tracer.perf_maps import Collected, Merged
+from tests.support.container import contained
 from tests.support.programs import CORPUS
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
@@ -443,14 +444,41 @@ def test_what_another_users_process_gives_to_read_is_read_without_root(
     monkeypatch.setattr("fetchc.cli.option_table.Options.opened", opened)
     with process_of(1234) as pid:
         path = f"/proc/{pid}/exe"
-        assert of_another_user(path)
+        assert of_stranger(path)
         for words in (["compile", "n", "-f", "main"], ["functions"], ["types"]):
             assert main([*words, "-x", path]) == 3
             assert f"read by user {privileges.NOBODY}" in capfd.readouterr().err
-    assert not of_another_user("/proc/self/exe")
-    assert not of_another_user(f"/proc/{os.getpid()}/exe")
+    assert not of_stranger("/proc/self/exe")
+    assert not of_stranger(f"/proc/{os.getpid()}/exe")
     assert main(["functions", "-x", f"/proc/{os.getpid()}/exe"]) == 3
     assert "read by user 0" in capfd.readouterr().err
+
+
+def test_the_root_of_a_container_is_a_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def opened(options: object) -> None:
+        raise DebugInfoError("FC0904", "here", f"read by user {os.getuid()}")
+
+    monkeypatch.setattr("fetchc.cli.option_table.Options.opened", opened)
+    with contained(tmp_path) as pid:
+        assert os.stat(f"/proc/{pid}").st_uid == 0
+        path = f"/proc/{pid}/root/bin/app"
+        assert of_stranger(path)
+        assert main(["functions", "-x", path]) == 3
+        assert f"read by user {privileges.NOBODY}" in capfd.readouterr().err
+    while os.path.exists(f"/proc/{pid}"):
+        time.sleep(0.01)
+    assert of_stranger(path)  # and who has the number from now on
+
+
+def test_a_process_that_ends_after_the_look_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answers = iter([True])
+    monkeypatch.setattr(parsing_child, "of_stranger", lambda path: next(answers, False))
+    assert main(["functions", "-x", "/proc/4194303/exe"]) == 3
+    assert "FC0901" in capfd.readouterr().err
 
 
 def in_cache(folder: Path) -> Options:
