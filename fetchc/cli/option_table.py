@@ -497,6 +497,9 @@ def _set(options: Options, option: Option, value: str | None) -> None:
         setattr(options, option.attribute, read)
 
 
+_LARGEST = 1 << 31
+
+
 def _number(option: Option, value: str) -> int | float:
     # Not above what a clock, a counter or the number of a process can hold.
     flag, what = option.flags[-1], "a whole number" if option.number is int else "a number"
@@ -505,7 +508,9 @@ def _number(option: Option, value: str) -> int | float:
         number = option.number(value)
     except ValueError:
         raise _Usage(f"{flag} takes {what}, not `{value}`") from None
-    if not 0 < number < 1 << 31:
+    if number >= _LARGEST:
+        raise _Usage(f"{flag} takes {what} below {_LARGEST:,}, not `{value}`")
+    if not number > 0:
         raise _Usage(f"{flag} takes {what} above 0, not `{value}`")
     return number
 

@@ -303,7 +303,10 @@ def table(name: str) -> Mapping[str, Any]:
     """
     module = MODULES.get(name)
     if module is None:
-        kind, _, plain = name.rpartition("/")
+        kind = name.rpartition("/")[0]  # of targets/: what a user gave may have a slash, too
+        while kind and not any(key.startswith(f"{kind}/") for key in MODULES):
+            kind = kind.rpartition("/")[0]
+        plain = name.removeprefix(f"{kind}/")
         supported = ", ".join(
             sorted(key.rpartition("/")[2] for key in MODULES if key.startswith(kind))
         )

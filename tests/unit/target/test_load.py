@@ -126,3 +126,18 @@ def test_loading_needs_nothing_slow() -> None:
     ran = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     slow = {"tomllib", "dataclasses", "typing", "json", "pathlib", "capstone"}
     assert not slow & set(ran.stdout.split())
+
+
+@pytest.mark.parametrize("given", ["../x", "arch/../x86_64", "", "/", "x86_64/"])
+def test_what_is_no_machine_is_named_as_it_was_given(given: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        table(f"arch/{given}")
+    (refused,) = caught.value.diagnostics
+    assert refused.message == f"`{given}` is not supported"
+    assert "aarch64, arm, i386" in refused.notes[0]
+
+
+def test_a_folder_that_is_none_is_refused() -> None:
+    for name in ("none/x", "x", "", "/"):
+        with pytest.raises(CompileError, match="is not supported"):
+            table(name)
