@@ -140,7 +140,7 @@ class Process:
                 if own != others:
                     raise _contained(pid)
         except (FileNotFoundError, ProcessLookupError):
-            raise refused("FC0707", f"there is no process {pid}") from None
+            raise _ended(pid) from None
         except PermissionError:
             what = f"the memory maps of process {pid} are another user's"
             raise refused("FC0701", what, help="run fetchc as that user, or as root") from None
@@ -407,14 +407,23 @@ def _symbols(process: Process, own: list[MapLine]) -> dict[str, bytes | None]:
     return found
 
 
+def _ended(pid: int) -> TracerError:
+    return refused("FC0707", f"there is no process {pid}")
+
+
 def own_lines(process: Process, path: str) -> list[MapLine] | None:
     """What the process itself wrote so far; None where it writes no map.
 
     It is read from the file that the process has open: the one under that name may be a merged
-    one, which the process does not write to, or left over from an earlier process.
+    one, which the process does not write to, or left over from an earlier process. Raises
+    TracerError FC0707 where the process has ended.
     """
     folder = f"/proc/{process.pid}/fd"
-    for each in os.listdir(folder):
+    try:
+        handles = os.listdir(folder)
+    except (FileNotFoundError, ProcessLookupError):
+        raise _ended(process.pid) from None
+    for each in handles:
         opened = os.path.join(folder, each)
         try:
             if os.readlink(opened).removesuffix(DELETED) == path:

@@ -21,7 +21,7 @@ from tests.support.container import contained
 from tests.support.programs import fixture
 from tests.support.special_files import KINDS, special
 
-__all__ = ["ask", "containers", "processes"]
+__all__ = ["ask", "cleared", "containers", "processes"]
 
 SAMPLE = CORPUS / "dotnet/echo/bin/sample.dll"
 STRANGER = 12345  # a user of no name
@@ -138,7 +138,7 @@ def processes(seed: int, first: int, count: int) -> Generator[str | dict[str, ob
                     yield from _about_process(label, running.pid, victim)
                 finally:
                     running.kill()
-                    _cleared(running.pid)
+                    cleared(running.pid)
 
 
 def _about_process(label: str, pid: int, victim: Path) -> Iterator[dict[str, object]]:
@@ -159,7 +159,8 @@ def _about_process(label: str, pid: int, victim: Path) -> Iterator[dict[str, obj
             yield _find("process", label, words, wrong)
 
 
-def _cleared(pid: int) -> None:
+def cleared(pid: int) -> None:
+    """Take away what a process, or fetchc, has left under the names of its perf map."""
     for ending in ("map", "symbols"):
         path = Path(f"/tmp/perf-{pid}.{ending}")
         if path.is_dir() and not path.is_symlink():
