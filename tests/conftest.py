@@ -13,6 +13,9 @@ from hypothesis import settings
 
 pytest.register_assert_rewrite("tests.support")
 
+# The kernel has one list of uprobes, whichever checkout the tests are of.
+KERNEL = "/sys/kernel"
+LIVE = Path(KERNEL if os.path.isdir(KERNEL) else __file__)
 # Emulation takes a core and some hundred MiB a guest.
 LAB = Path(__file__).with_name("lab") / "conftest.py"
 
@@ -51,8 +54,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     pytest-xdist (``--dist worksteal``) gives the first half of the tests to one of two workers,
     the rest to the other, and what is left at the end of a queue to the one that has none.
     """
-    from tests.support.tracefs import LIVE
-
     turns = [_turn(item) for item in items]
     lab, live, free = [
         [item for item, lock in zip(items, turns, strict=True) if lock == kind]
@@ -85,8 +86,6 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 def _turn(item: pytest.Item) -> Path | None:
     # The file whose lock is held while the test runs.
-    from tests.support.tracefs import LIVE
-
     if LAB.parent in item.path.parents:
         return LAB
     return None if item.get_closest_marker("live") is None else LIVE

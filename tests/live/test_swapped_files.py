@@ -31,6 +31,7 @@ pytestmark = pytest.mark.live
 
 PROGRAM = "c/layouts/gcc-O2-dwarf5"
 ROUNDS = 400 if os.environ.get("FETCHC_LONG") else 10
+FILE = "/bin/app"  # in the container
 CALLS = ("open", "write")  # of os: each is a step
 Capture = pytest.CaptureFixture[str]
 Way = Callable[["Swapper", str, Capture], tuple[int, int]]
@@ -135,7 +136,7 @@ def test_a_file_that_is_a_link_while_the_kernel_looks(
     way: Way, swapper: Swapper, capfd: Capture
 ) -> None:
     with contained(swapper.tree) as pid:
-        path = f"/proc/{pid}/root/bin/app"
+        path = f"/proc/{pid}/root" + FILE
         steps = steps_of(way, swapper, path, capfd)
         (written, *_) = [at for at, step in enumerate(steps) if "b'p:" in step]
         with swapper.at(written, written + 1):
@@ -151,7 +152,7 @@ def test_a_file_that_is_a_link_while_the_kernel_looks(
 def test_a_file_that_is_a_link_for_some_steps(way: Way, swapper: Swapper, capfd: Capture) -> None:
     source = random.Random(17)
     with contained(swapper.tree) as pid:
-        path = f"/proc/{pid}/root/bin/app"
+        path = f"/proc/{pid}/root" + FILE
         steps = steps_of(way, swapper, path, capfd)
         for _ in range(ROUNDS):
             first = source.randrange(len(steps))

@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
+from tests.conftest import LIVE as PROBING
 from tests.support.fuzzing import churn, strangers
 from tests.support.fuzzing.bases import BASES
 from tests.support.fuzzing.rounds import child
@@ -50,7 +51,7 @@ def finds(
         command = [sys.executable, "-m", "tests.robustness.fuzz", "--child"]
         command += [reader, str(seed), str(first), str(few), str(int(changed))]
         with (
-            turn() if probes else nullcontext(),
+            turn(PROBING) if probes else nullcontext(),
             subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as running,
         ):
             assert running.stdout is not None

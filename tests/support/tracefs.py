@@ -21,19 +21,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-__all__ = [
-    "LIVE", "Hit", "Refused", "Session", "parse_hit", "require_uprobes", "turn", "unavailable",
-]  # fmt: skip
+__all__ = ["Hit", "Refused", "Session", "parse_hit", "require_uprobes", "turn", "unavailable"]
 
-# The kernel has one list of uprobes, whichever checkout the tests are of.
-LIVE = Path("/sys/kernel" if os.path.isdir("/sys/kernel") else __file__)
 _TRACEFS = Path("/sys/kernel/tracing")
 _SECONDS = 60  # a program that takes longer hangs
 _numbers = itertools.count()
 
 
 @contextmanager
-def turn(path: Path = LIVE) -> Iterator[None]:
+def turn(path: Path) -> Iterator[None]:
     """Wait for others that take turns at ``path``, and have them wait until the block is done."""
     door, lock = (os.open(one, os.O_RDONLY | os.O_CLOEXEC) for one in (path.parent, path))
     try:

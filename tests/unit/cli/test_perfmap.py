@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 
 import pytest
 
@@ -11,6 +12,7 @@ from fetchc.cli import main
 from tests.support.cases import CORPUS
 
 SAMPLE = str(CORPUS / "dotnet/echo/bin/sample.dll")
+PID, PARENT = str(os.getpid()), str(os.getppid())
 NAME = "[sample] sample.Providers.EchoProvider::calculateEchoValue(string)[ReadyToRun]"
 LINE = f"{SAMPLE}:0xa00  0000000000040000 10 {NAME}\n"
 
@@ -66,8 +68,8 @@ def test_a_program_of_c_has_no_such_map(capsys: pytest.CaptureFixture[str]) -> N
     "arguments",
     [
         ["merge"], ["merge", "12", "13"], ["merge", "x"], ["find", "x"], ["find", "-x", SAMPLE],
-        ["find", "x", "-x", SAMPLE, "-p", "1"], ["show", "1"], ["merge", "1", "-p", "1"],
-        ["find", "x", "-p", "1", "-p", "2"],
+        ["find", "x", "-x", SAMPLE, "-p", PID], ["show", PID], ["merge", PID, "-p", PID],
+        ["find", "x", "-p", PID, "-p", PARENT],
     ],
 )  # fmt: skip
 def test_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:

@@ -463,7 +463,7 @@ def test_the_root_of_a_container_is_a_stranger(
     monkeypatch.setattr("fetchc.cli.option_table.Options.opened", opened)
     with contained(tmp_path) as pid:
         assert os.stat(f"/proc/{pid}").st_uid == 0
-        path = f"/proc/{pid}/root/bin/app"
+        path = f"/proc/{pid}/root" + "/bin/app"
         assert of_stranger(path)
         assert main(["functions", "-x", path]) == 3
         assert f"read by user {privileges.NOBODY}" in capfd.readouterr().err
