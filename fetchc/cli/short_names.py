@@ -14,9 +14,8 @@ from fetchc.debuginfo.safe_open import open_regular
 from fetchc.debuginfo.separate.debug_file_search import libraries
 from fetchc.diag.diagnostic import Diagnostic, Label, TracerError
 from fetchc.source import Span
-from fetchc.tracer.perf_maps import DELETED
 from fetchc.tracer.processes import find_program
-from fetchc.tracer.stacks import read_maps
+from fetchc.tracer.stacks import DELETED, read_maps
 from fetchc.tracer.tracefs import started
 
 TYPE_CHECKING = False
