@@ -264,14 +264,17 @@ class Session:
         if not self._open:
             raise ValueError("the session is not open: use it inside of its `with`")
 
+    def _open_files(self, plans: Iterable[Plan]) -> None:
+        for path, identity in {(one.path, one.identity) for one in plans if one.identity}:
+            self._files.open(path, identity)
+
     def _install(self) -> None:
         plans, self._added = self._added, []
         events = kernel_events(plans, self._filters, kernel(running_version()))
         if not events:
             return
         try:
-            for path, identity in {(one.path, one.identity) for one in plans if one.identity}:
-                self._files.open(path, identity)
+            self._open_files(plans)
             lines = [self._files.named(line) for each in events for line in each.definitions]
             with shielded():
                 install(self._tracefs, lines)

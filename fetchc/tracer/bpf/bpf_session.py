@@ -128,7 +128,7 @@ class BpfSession(Session):
     """
 
     def __enter__(self) -> BpfSession:
-        self._files: list[int] = []
+        self._descriptors: list[int] = []
         self._links: list[int] = []
         self._programs: dict[tuple[tuple[str, Fetch], ...], Program] = {}
         self._threads: int | None = None
@@ -161,7 +161,7 @@ class BpfSession(Session):
 
     def _map(self, kind: str, key: int, value: int, entries: int) -> int:
         file = self._bpf.map(self._rules.maps[kind], key, value, entries)
-        self._files.append(file)
+        self._descriptors.append(file)
         return file
 
     def filter(self, plan: Plan, text: str) -> None:
@@ -227,6 +227,7 @@ class BpfSession(Session):
     def _install(self) -> None:
         plans, self._added = self._added, []
         try:
+            self._open_files(plans)
             with shielded():
                 self._attach(plans)
         except TracerError:
@@ -238,7 +239,7 @@ class BpfSession(Session):
         for plan in plans:
             numbers: dict[Program, int] = {}
             for line, fields in zip(plan.definitions, plan.fields, strict=True):
-                probed = _probed(line)
+                probed = _probed(self._files.named(line))
                 program = self._program_of(plan, fields)
                 if program not in numbers:
                     numbers[program] = self._number(plan, program)
@@ -323,7 +324,7 @@ class BpfSession(Session):
                 os.close(file)
         _, probed, plan = found
         name = plan.function or plan.event
-        notes = (f"its error is: {error.strerror}", f"at {group.path}:{probed.offset:#x}")
+        notes = (f"its error is: {error.strerror}", f"at {plan.path}:{probed.offset:#x}")
         return refused("FC0705", f"the kernel refused a probe of `{name}`", notes=notes)
 
     def _load(
@@ -340,7 +341,7 @@ class BpfSession(Session):
             raise _kernel_refused("an eBPF program", error) from error
         except ProgramRefused as wrong:
             raise _refused_program(code, labels, wrong) from None
-        self._files.append(file)
+        self._descriptors.append(file)
         return file
 
     # -- the end
@@ -380,10 +381,11 @@ class BpfSession(Session):
             if os.getpid() == self._process and self._started:
                 self._totals = self._bpf.look_up(self._counters, _KEY, _COUNTERS)
             self._open = self._reading = self._running = False
-            for listed in (self._links, self._files):
+            for listed in (self._links, self._descriptors):
                 while listed:
                     os.close(listed.pop())
             self._ring.close()
+            self._files.close()
 
 
 class _Recorded(Processes):
