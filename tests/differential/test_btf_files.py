@@ -67,7 +67,9 @@ def without_enum64(path: Path, to: Path) -> Path:
     program = fetchc.open(path)
     data = program.btf(["*"]).data
     if _has_enum64(data):
-        names = [name for name in program.types() if re.fullmatch(r"[\w.: ]+", name)]
+        names = [
+            name for name in program.types() if re.fullmatch(r"[\w.]+(::\w+)+|struct \w+", name)
+        ]
         plain = [name for name in names if not _has_enum64(program.btf([name]).data)]
         data = program.btf(plain).data
     to.write_bytes(data)
