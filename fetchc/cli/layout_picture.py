@@ -95,7 +95,7 @@ def picture(layout: Layout, line_bytes: int, spell: Callable[[str], str]) -> str
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
             f'width="{width}" height="{height}" role="img" aria-labelledby="title desc">',
             f'<title id="title">Layout of {_escaped(title)}</title>',
-            f'<desc id="desc">{_escaped("; ".join(map(_told, shown)))}</desc>',
+            f'<desc id="desc">{_escaped("; ".join(map(_in_words, shown)))}</desc>',
             f"<style>{_STYLE}</style>",
             '<defs><pattern id="hole" width="6" height="6" patternUnits="userSpaceOnUse">'
             '<path class="hl" d="M0 6L6 0"/></pattern></defs>',
@@ -110,7 +110,7 @@ def _many(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _told(part: Part) -> str:
+def _in_words(part: Part) -> str:
     size = part.end - part.start
     what = f"{part.name} {part.type}".rstrip()
     if size % 8 or part.start % 8:
@@ -155,7 +155,7 @@ def _box(part: Part, start: int, end: int, y: int) -> Iterator[str]:
         left, right = start, start + _ROW_BITS
     x, width = _LEFT + (left - start) * _BIT, (right - left) * _BIT
     style = "h" if part.color < 0 else f"c{part.color}"
-    yield f"<g><title>{_escaped(_told(part))}</title>"
+    yield f"<g><title>{_escaped(_in_words(part))}</title>"
     yield f'<rect class="{style}" x="{x}" y="{y}" width="{width}" height="{_HEIGHT}"/>'
     more = f"  … to {end // 8:#x}" if end - start > _ROW_BITS else ""
     label = f"{part.name} {part.type}".rstrip() + more if part.start >= start or more else "…"

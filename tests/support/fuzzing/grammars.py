@@ -39,6 +39,7 @@ NAMES = ("r", "depth", "i", "name", "text", "list", "self", "head", "next", "lab
          "std::string", "main.Msg", "é", "a.b", "this", "struct", "x" * 300)  # fmt: skip
 NUMBERS = ("0", "1", "7", "0x10", "017", "1_0", "9" * 30, "0b1", "3u", "0x")
 TERMINALS: dict[str, tuple[str, ...]] = {
+    "_CLOSE": (">",), "_NULLABLE": ("?",), "_OPEN": ("<",), "_REFERENCE": ("&",),
     "ADDRESS": ("0x47e0", "0x0", "0xffffffffffffffff", "0xg"), "AS": (" as ",),
     "AT": ("@0x10", "@sym", "@+8", "@-0x8", "@"), "CALL": ("len(", "cap(", "std::get<0>(", "f("),
     "CAST_WORD": ("(int)", "(char)", "(unsigned)"), "CHAN": ("chan ",),
@@ -75,11 +76,25 @@ TEXTS = {
     "linear": "expression", "count_by": "expression", "processes": "name",
     "filters": "filter", "function": "point", "functions": "point", "since": "point",
     "at": "point", "group": "name", "event": "name", "kernel": "name", "arch": "name",
-    "seed": "name",
+    "seed": "name", "version": "name", "timeout": "name", "interval": "name",
 }  # fmt: skip
 # Those that name files or programs, or one of a few words, which test_command_lines.py draws.
 FILES = frozenset(
-    ("binary", "binaries", "references", "debug_file", "debug_dirs", "batch", "compilers", "gos")
+    (
+        "binary",
+        "binaries",
+        "references",
+        "debug_file",
+        "debug_dirs",
+        "batch",
+        "compilers",
+        "gos",
+        "btf",
+        "fields",
+        "into",
+        "verify",
+        "output",
+    )
 )
 OPERANDS = {
     "compile": "expression", "explain": "expression", "check": "definition", "functions": "point",
