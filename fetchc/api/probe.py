@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fetchc.check.probe_site import ProbePoint
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.explain_fetch import Explained
+    from fetchc.driver.expression_completion import Candidate
     from fetchc.driver.probe_output import Named
     from fetchc.driver.visible_variables import VisibleVariable
     from fetchc.emit.output_formats import Event, Written
@@ -259,6 +260,14 @@ class Probe:
 
         with self._lock:
             return visible(self._program, self._found, self._kernel)
+
+    def completions(self, text: str) -> list[Candidate]:
+        """How an argument that begins with ``text`` can go on; empty where nothing fits."""
+        given(text, "an argument", None)
+        from fetchc.driver.expression_completion import completions
+
+        with self._lock:
+            return completions(self._found, text)
 
     def asked(self, text: str) -> CheckedArgument:
         """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.

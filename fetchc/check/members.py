@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "assume_member",
+    "computed_members",
     "find",
     "follow_path",
     "follow_pointer",
@@ -92,7 +93,7 @@ def other_member(checker: Checker, base: Typed, name: str, name_span: Span) -> T
         path = accessor(checker, holder, name, name_span)
     if path is not None:
         return _at(checker, base, holder, path, name_span)
-    if not checker.members_of(holder.type) and not _computed_members(checker, holder.type):
+    if not checker.members_of(holder.type) and not computed_members(checker, holder.type):
         from fetchc.check.unknown_names import refuse_no_structure
 
         raise refuse_no_structure(checker, base, holder, name, name_span)
@@ -160,7 +161,7 @@ def find(checker: Checker, holder: TypeId, name: str, span: Span) -> tuple[Membe
         found = [
             (*path, step)
             for type_id, path in level
-            for step in (*checker.members_of(type_id), *_computed_members(checker, type_id))
+            for step in (*checker.members_of(type_id), *computed_members(checker, type_id))
             if name in (step.name, step.also)
         ]
         if len(found) > 1:
@@ -255,7 +256,8 @@ def _ambiguous(
     )
 
 
-def _computed_members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
+def computed_members(checker: Checker, type_id: TypeId) -> tuple[Member, ...]:
+    """The members of a structure that take no room of their own in it: variants, differences."""
     resolved = checker.resolved(type_id)
     if not isinstance(resolved, StructType):
         return ()

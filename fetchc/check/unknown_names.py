@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
+    from fetchc.program.types import Member
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["refuse_member", "refuse_name", "refuse_no_structure"]
+__all__ = ["all_members", "refuse_member", "refuse_name", "refuse_no_structure"]
 
 # ------------------------------------------------------------------------------
 # Refusals of names of members that a type does not have, with what may have been meant.
@@ -149,19 +150,27 @@ def _virtual_bases(checker: Checker, holder: TypeId) -> list[UnknownType]:
     return list(found)
 
 
-def _all_names(checker: Checker, holder: TypeId) -> list[str]:
-    names: list[str] = []
+def all_members(checker: Checker, holder: TypeId) -> list[Member]:
+    """The members that a type has, then those that embedded members promote, the deeper the later.
+
+    Of a hostile type some thousands at most.
+    """
+    found: list[Member] = []
     level = [holder]
     seen: set[TypeId] = set()
-    while level and len(names) < 5000:
+    while level and len(found) < 5000:
         type_id = level.pop(0)
         for step in checker.members_of(type_id):
             if step.name:
-                names.append(step.name)
+                found.append(step)
             if step.embedded and (inner := checker.promoted_from(step.type)) not in seen:
                 seen.add(inner)
                 level.append(inner)
-    return names
+    return found
+
+
+def _all_names(checker: Checker, holder: TypeId) -> list[str]:
+    return [member.name for member in all_members(checker, holder)]
 
 
 # ------------------------------------------------------------------------------

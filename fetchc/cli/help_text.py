@@ -115,7 +115,9 @@ def _no_command(words: Sequence[str], output: Output) -> int:
         output.say(f"error: there is no command `{words[0]}`: did you mean `{meant}`?")
         return 2
     lines = ["usage: fetchc COMMAND ...", "", "commands:"]
-    lines += [f"  {name:<10} {command.help}" for name, command in COMMANDS.items()]
+    lines += [
+        f"  {name:<10} {command.help}" for name, command in COMMANDS.items() if not command.hidden
+    ]
     lines += ["", "`fetchc COMMAND --help` shows what a command takes"]
     if "-h" in words or "--help" in words:
         output.document("\n".join(lines))

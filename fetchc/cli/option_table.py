@@ -15,7 +15,17 @@ if TYPE_CHECKING:
     from fetchc.api.library import Program
     from fetchc.debuginfo.environment import Environment
 
-__all__ = ["COMMANDS", "OPTIONS", "Command", "Option", "Options", "read"]
+__all__ = [
+    "COMMANDS",
+    "OPTIONS",
+    "Command",
+    "Option",
+    "Options",
+    "UsageError",
+    "read",
+    "set_option",
+    "split_option",
+]
 
 # ------------------------------------------------------------------------------
 # What each command takes, as data.
@@ -49,7 +59,8 @@ class Command(Record):
     """A command: its module, its one-line help, its operand, its options in ``OPTIONS``.
 
     ``operand`` is the attribute and name of what is no option; ``least`` and ``most`` count
-    them (None: any number). ``starts``: a program with its arguments follows ``--``.
+    them (None: any number). ``starts``: a program with its arguments follows ``--``. ``hidden``:
+    no person types it, and the list of commands is without it.
     """
 
     module: str
@@ -59,6 +70,7 @@ class Command(Record):
     most: int | None
     options: tuple[str, ...]
     starts: bool = False
+    hidden: bool = False
 
 
 _BINARY = ("binary", "reference", "debug_file", "debug_dir", "arch")
@@ -150,6 +162,14 @@ COMMANDS = {
             "file", *_BINARY[2:], "function", "at", *_RETURN, "kernel", "listed", "expr",
             *_READING,
         ),
+    ),
+    "completion": Command(
+        "completion", "print what makes a shell complete: bash, zsh or fish",
+        ("operands", "bash|zsh|fish"), 1, 1, ("color",),
+    ),
+    "complete": Command(
+        "complete", "how a command line goes on; the scripts of `completion` call it",
+        ("operands", "SHELL WORD"), 1, None, ("uncached",), hidden=True,
     ),
 }  # fmt: skip
 
@@ -408,8 +428,8 @@ class Options:
         )  # fmt: skip
 
 
-class _Usage(Exception):
-    pass
+class UsageError(Exception):
+    """A command line that cannot be read; the text says why."""
 
 
 def read(words: Sequence[str]) -> Options | str:
@@ -419,7 +439,7 @@ def read(words: Sequence[str]) -> Options | str:
     if name in COMMANDS and "-h" not in own and "--help" not in own:
         try:
             return _read(name, words[1:])
-        except _Usage as reason:
+        except UsageError as reason:
             return str(reason)
     return ""
 
@@ -436,40 +456,41 @@ def _read(name: str, words: Sequence[str]) -> Options:
         if word == "--" and command.starts:
             options.program += rest
             if not options.program:
-                raise _Usage("no program follows --")
+                raise UsageError("no program follows --")
         elif word == "--":
             options.operands += rest
         elif not word.startswith("-") or word == "-":
             options.operands.append(word)
         else:
-            option, value = _option(by_flag, word)
+            option, value = split_option(by_flag, word)
             again = option.attribute in given and not option.many
             given.add(option.attribute)
             if option.metavar is None:
                 if option.bare:
                     value = option.bare if value is None else value
                 elif value is not None:
-                    raise _Usage(f"{option.flags[-1]} takes no value")
+                    raise UsageError(f"{option.flags[-1]} takes no value")
                 else:
                     setattr(options, option.attribute, True)
                     continue
             elif value is None:
                 value = next(rest, None)
             before = getattr(options, option.attribute)
-            _set(options, option, value)
+            set_option(options, option, value)
             if again and getattr(options, option.attribute) != before:
-                raise _Usage(f"one {option.flags[-1]} is enough: `{before}` or `{value}`?")
+                raise UsageError(f"one {option.flags[-1]} is enough: `{before}` or `{value}`?")
     if options.program:
         given.add("program")
     for key in command.options:
         one = OPTIONS[key]
         if one.required and given.isdisjoint((one.attribute, *one.unless)):
-            raise _Usage(f"{one.flags[-1]} {one.metavar} is missing")
+            raise UsageError(f"{one.flags[-1]} {one.metavar} is missing")
     _count(command, options.operands)
     return options
 
 
-def _option(by_flag: dict[str, Option], word: str) -> tuple[Option, str | None]:
+def split_option(by_flag: dict[str, Option], word: str) -> tuple[Option, str | None]:
+    """The option that a word names, and the value in the same word; raises UsageError."""
     if word.startswith("--"):
         flag, equals, value = word.partition("=")
         if flag in by_flag:
@@ -477,15 +498,16 @@ def _option(by_flag: dict[str, Option], word: str) -> tuple[Option, str | None]:
     elif word[:2] in by_flag:
         return by_flag[word[:2]], word[2:] or None
     hint = "" if word.startswith("--") else "; an expression that starts with a dash goes to --expr"
-    raise _Usage(f"there is no option `{word.partition('=')[0]}`{hint}")
+    raise UsageError(f"there is no option `{word.partition('=')[0]}`{hint}")
 
 
-def _set(options: Options, option: Option, value: str | None) -> None:
+def set_option(options: Options, option: Option, value: str | None) -> None:
+    """Take a value of an option; raises UsageError where it is none."""
     flag = option.flags[-1]
     if value is None:
-        raise _Usage(f"{flag} needs a value: {flag} {option.metavar}")
+        raise UsageError(f"{flag} needs a value: {flag} {option.metavar}")
     if option.choices and value not in option.choices:
-        raise _Usage(f"{flag} takes {', '.join(option.choices)}, not `{value}`")
+        raise UsageError(f"{flag} takes {', '.join(option.choices)}, not `{value}`")
     read: str | int | float = value
     if option.number is not None:
         read = _number(option, value)
@@ -507,11 +529,11 @@ def _number(option: Option, value: str) -> int | float:
         assert option.number is not None
         number = option.number(value)
     except ValueError:
-        raise _Usage(f"{flag} takes {what}, not `{value}`") from None
+        raise UsageError(f"{flag} takes {what}, not `{value}`") from None
     if number >= _LARGEST:
-        raise _Usage(f"{flag} takes {what} below {_LARGEST:,}, not `{value}`")
+        raise UsageError(f"{flag} takes {what} below {_LARGEST:,}, not `{value}`")
     if not number > 0:
-        raise _Usage(f"{flag} takes {what} above 0, not `{value}`")
+        raise UsageError(f"{flag} takes {what} above 0, not `{value}`")
     return number
 
 
@@ -526,7 +548,7 @@ def _seconds(option: Option, value: str) -> float:
     except (ValueError, KeyError):
         seconds = 0.0
     if not 0 < seconds < 1 << 31:
-        raise _Usage(
+        raise UsageError(
             f"{option.flags[-1]} takes a time above 0, not `{value}`: seconds, or a number with "
             f"{', '.join(_UNITS)}"
         )
@@ -536,7 +558,7 @@ def _seconds(option: Option, value: str) -> float:
 def _count(command: Command, operands: list[str]) -> None:
     what = command.operand[1]
     if len(operands) < command.least:
-        raise _Usage(f"{what} is missing")
+        raise UsageError(f"{what} is missing")
     if command.most is not None and len(operands) > command.most:
         enough = f"one {what} is enough" if command.most else "no operand is taken"
-        raise _Usage(f"{enough}: what is `{operands[command.most]}`?")
+        raise UsageError(f"{enough}: what is `{operands[command.most]}`?")

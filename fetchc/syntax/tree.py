@@ -466,13 +466,14 @@ def depth_exceeds(root: Record, limit: int = DEPTH) -> bool:
     """Whether a tree is deeper than ``limit``; walks level by level, without recursion."""
     level = [root]
     for _ in range(limit):
-        level = [child for node in level for child in _children(node)]
+        level = [child for node in level for child in children(node)]
         if not level:
             return False
     return True
 
 
-def _children(node: Record) -> list[Record]:
+def children(node: Record) -> list[Record]:
+    """The parts of a node that are nodes themselves, in the order of its fields."""
     found: list[Record] = []
     fields: tuple[str, ...] = type(node).__match_args__
     for field in fields:
