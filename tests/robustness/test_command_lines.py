@@ -66,6 +66,23 @@ def test_commands_that_only_answer(words: list[str], monkeypatch: pytest.MonkeyP
     assert wrong is None or wrong.startswith("no place"), (words, answer.err)
 
 
+@given(words=lines(HARMLESS), end=st.integers(0, 12), quote=st.sampled_from(("", "'", '"')))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_completion_says_nothing_but_its_answer(
+    words: list[str], end: int, quote: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(CORPUS)
+    *before, last = words
+    line = " ".join(["fetchc", *before, quote + last[:end]])
+    for asked in (
+        ["words", "--", *before, last[:end]],
+        ["bash", "--", line, " \t\n\"'@><=;|&(:", "9"],
+    ):
+        answer = ask(["complete", *asked])
+        assert (answer.status, answer.err) == (0, ""), asked
+        assert not answer.out or answer.out.split("\n")[0] in ("word", "more", "menu", "files")
+
+
 @given(words=lines(tuple(COMMANDS)))
 def test_any_command_is_parsed_or_explained(words: list[str]) -> None:
     # Not run: some of them change the kernel's definitions.
