@@ -23,7 +23,7 @@ __all__ = ["main", "parse"]
 # removed, what a profiler or a debugger has to tell.
 _AT_THE_END = frozenset(("_lsprof", "atexit", "bdb", "threading"))
 # Commands that read no files of others, or must not stop halfway: nothing bounds them.
-_UNBOUNDED = ("cache", "completion", "conformance", "list", "remove")
+_UNBOUNDED = ("cache", "completion", "conformance", "doctor", "list", "remove")
 _BUG = "error: this is a bug in fetchc; please report it with the lines above"
 
 

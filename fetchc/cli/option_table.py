@@ -163,6 +163,10 @@ COMMANDS = {
             *_READING,
         ),
     ),
+    "doctor": Command(
+        "doctor", "what this machine can do, and how to get what it cannot",
+        ("operands", ""), 0, 0, ("listed", "color"),
+    ),
     "completion": Command(
         "completion", "print what makes a shell complete: bash, zsh or fish",
         ("operands", "bash|zsh|fish"), 1, 1, ("color",),

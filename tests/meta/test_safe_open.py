@@ -19,6 +19,7 @@ OWN = {
     "answers/binary_sources.py": (1, "the folder that the user names, to list it"),
     "cli/batch_command.py": (1, "the questions that the user names: a FIFO on purpose"),
     "cli/complete_command.py": (2, "/proc, as names, and /proc/PID/comm"),
+    "cli/doctor_command.py": (3, "/proc/self/status, lockdown, /usr/lib/debug as names"),
     "cli/module_finder.py": (2, "what Python keeps of fetchc's own modules"),
     "cli/parsing_child.py": (2, "/dev/null; what the process has open itself, as names"),
     "cli/output.py": (3, "/dev/null; the device and the file that the user has it write to"),

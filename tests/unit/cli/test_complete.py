@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -167,6 +168,9 @@ def test_the_program_of_a_process_and_a_process_by_its_name(tmp_path: Path) -> N
     program = tmp_path / "fetchc_waits"
     shutil.copy(shutil.which("sleep") or "", program)
     with subprocess.Popen([program, "60"]) as process:
+        # The kernel closes the pipe that Popen waits for before it sets the name.
+        while Path(f"/proc/{process.pid}/comm").read_text() != "fetchc_waits\n":
+            time.sleep(0.01)
         try:
             assert texts("trace", "-p", "fetchc_wai") == ["fetchc_waits"]
             by_process = answer(("trace", "-p", str(process.pid), "-f", ""), Options("complete"))
