@@ -34,8 +34,15 @@ __all__ = ["answer", "bash_answer", "run"]
 _SHARES = 6  # a key may take a sixth of the time and the memory of a command
 _LISTING = "63"  # COMP_TYPE of bash: `?`, candidates are shown and none is inserted
 _FILES = ("BINARY", "FILE", "DIR", "IMAGE", "CC", "GO")
-_EXPRESSIONS = ("EXPR", "EXPR|CODE", "F")
-_BY_READER = ("filter", "histogram", "by", "sum")  # take what the reader of events has, too
+_EXPRESSIONS = ("EXPR", "EXPR|CODE", "EXPR[,EXPR]", "STEP,EXPR", "F")
+_BY_READER = (
+    "filter",
+    "histogram",
+    "linear",
+    "sum",
+    "by",
+    "count_by",
+)  # take what the reader of events has, too
 _SPECIAL_IN_BASH = frozenset(" \t\"'\\$`&|;<>()*?[]{}!#~")
 
 
@@ -141,6 +148,9 @@ def _read_leniently(
 
 
 def _values(option: Option, word: str, head: str, options: Options) -> list[Candidate] | None:
+    if "," in (option.metavar or "") and "," in word:
+        end = word.rindex(",") + 1  # `--by a,b`, `--linear 10,EXPR`
+        word, head = word[end:], head + word[:end]
     if option.choices:
         return _headed(_starting(dict.fromkeys(option.choices, ""), word), head)
     key = next((key for key, one in OPTIONS.items() if one is option), "")

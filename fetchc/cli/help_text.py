@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import textwrap
 
 from fetchc.cli.option_table import COMMANDS, OPTIONS
 from fetchc.cli.output import Output
@@ -12,7 +14,64 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["explained"]
+    from fetchc.cli.option_table import Option
+
+__all__ = ["EXAMPLES", "GROUPS", "explained", "grouped_options", "option_help", "synopsis"]
+
+_WIDTH = 80
+_INDENT = 28  # where the help of an option begins
+
+# ------------------------------------------------------------------------------
+# What the help of a command and its page of the manual are made of, beside the table of options.
+
+GROUPS = (
+    ("The program", "-x ./server --debug-dir /srv/debug", (
+        "binary", "binaries", "file", "image", "process", "reference", "debug_file", "debug_dir",
+        "arch",
+    )),
+    ("Where to probe", "-f 'main.(*server).handle' --return", (
+        "function", "functions", "prototypes", "at", "return", "unsafe_return", "active", "kernel",
+    )),
+    ("What to fetch", "--expr '-r.Count'", ("expr", "batch", "long", "full_types", "fields")),
+    ("Which events", "-p nginx --filter 'n > 3' --timeout 10s", (
+        "pid", "filter", "count", "timeout", "strict",
+    )),
+    ("Times, tables, callers", "--latency --histogram '$latency' --by '$comm'", (
+        "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
+        "summary", "stack", "stack_bytes",
+    )),
+    ("The definition", "--group shop --event order --enable", (
+        "group", "event", "enable", "all", "stale",
+    )),
+    ("The toolchain", "--cc clang-19 --rounds 3", ("cc", "go", "rounds", "seed", "only")),
+    ("Output", "--color never", (
+        "compiled", "drawn", "listed", "tabled", "traced", "btf", "written", "results", "into",
+        "verify", "version", "time", "pretty", "engine", "uncached", "verbose", "color",
+    )),
+)  # fmt: skip
+"""Titles, an example, and the options of each group, by their keys; each option is in one."""
+
+EXAMPLES = {
+    "compile": "fetchc compile 'r->Question[0].Name' -x ./server -f 'main.(*server).handle'",
+    "functions": "fetchc functions 'main.*' -x ./server",
+    "variables": "fetchc variables 'main.(*server).handle' -x ./server",
+    "types": "fetchc types 'struct request' -x ./server",
+    "offsets": "fetchc offsets 'struct file.f_path' -x vmlinux-6.1 -x vmlinux-6.12",
+    "btf": "fetchc btf 'struct request' -x ./server -o request.btf",
+    "check": "fetchc check '+0(+8(%di)):string' --kernel 6.1",
+    "trace": "fetchc trace 'r.Question[0].Name' -p server -f 'main.(*server).handle'",
+    "add": "fetchc add 'buf[0:count]' -x kernel -f ksys_write --enable",
+    "list": "fetchc list 'fetchc_*/*'",
+    "remove": "fetchc remove --all",
+    "conformance": "fetchc conformance --cc clang-19",
+    "cache": "fetchc cache show",
+    "perfmap": "fetchc perfmap merge 4711",
+    "explain": "fetchc explain 'r->Question[0].Qtype' -x ./server -f 'main.(*server).handle'",
+    "doctor": "fetchc doctor",
+    "completion": "fetchc completion bash",
+    "complete": "fetchc complete words -- compile --form",
+}
+"""A command line of each command."""
 
 # What other tools call commands and options, and what they are called here.
 _COMMANDS = {
@@ -48,24 +107,62 @@ def explained(words: Sequence[str], wrong: str) -> int:
     return status
 
 
-def _usage(name: str, details: bool = False) -> str:
+def synopsis(name: str) -> str:
+    """How a command is called: its operand, the options that it needs, `[OPTION...]`."""
     command = COMMANDS[name]
     what = command.operand[1]
     shown = what if command.least else f"[{what}{'' if command.most else '...'}]"
     if command.most == 0:
         shown = ""
     needed = [OPTIONS[key] for key in command.options if OPTIONS[key].required]
-    words = [f"usage: fetchc {name} {shown}".rstrip()]
+    words = [f"fetchc {name} {shown}".rstrip()]
     words += [f"{option.flags[0]} {option.metavar}" for option in needed]
     words += ["[OPTION...]"] + ["[-- COMMAND ARG...]"] * command.starts
-    lines = [" ".join(words)]
-    if details:
-        lines += ["", command.help, ""]
-        for option in [OPTIONS[key] for key in command.options]:
-            flags = ", ".join(option.flags) + (f" {option.metavar}" if option.metavar else "")
-            json = [f"; --json: {one}" for one in option.choices if "json" in one]
-            lines.append(f"  {flags:<26} {option.help}{''.join(json)}")
-    return "\n".join(lines)
+    return " ".join(words)
+
+
+def grouped_options(name: str) -> list[tuple[str, str, list[Option]]]:
+    """Titles of the groups that a command has options of, the options, and an example of them.
+
+    The example is empty where the command does not have all of its options.
+    """
+    own = COMMANDS[name].options
+    flags = {flag for key in own for flag in OPTIONS[key].flags}
+    found = []
+    for title, example, keys in GROUPS:
+        options = [OPTIONS[key] for key in own if key in keys]
+        if options:
+            asked = {
+                word for word in shlex.split(example) if re.fullmatch("-[a-z]|--[a-z-]+", word)
+            }
+            found.append((title, example if asked <= flags else "", options))
+    return found
+
+
+def option_help(option: Option) -> tuple[str, str]:
+    """The spellings of an option, and its help."""
+    flags = ", ".join(option.flags) + (f" {option.metavar}" if option.metavar else "")
+    json = [f"; --json: {one}" for one in option.choices if "json" in one]
+    return flags, f"{option.help}{''.join(json)}"
+
+
+def _usage(name: str, details: bool = False) -> str:
+    lines = textwrap.wrap(
+        f"usage: {synopsis(name)}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False
+    )
+    if not details:
+        return "\n".join(lines)
+    lines += ["", *textwrap.wrap(COMMANDS[name].help, _WIDTH)]
+    for title, example, options in grouped_options(name):
+        lines += ["", f"{title}, such as {example}" if example else title]
+        for option in options:
+            flags, help = option_help(option)
+            head = f"  {flags:<{_INDENT - 3}} "
+            lines += textwrap.wrap(
+                help, _WIDTH, initial_indent=head, subsequent_indent=" " * _INDENT,
+                break_on_hyphens=False, break_long_words=False, drop_whitespace=True,
+            )  # fmt: skip
+    return "\n".join([*lines, "", "Example", f"  {EXAMPLES[name]}"])
 
 
 def _command_meant(words: Sequence[str]) -> str | None:
@@ -115,10 +212,12 @@ def _no_command(words: Sequence[str], output: Output) -> int:
         output.say(f"error: there is no command `{words[0]}`: did you mean `{meant}`?")
         return 2
     lines = ["usage: fetchc COMMAND ...", "", "commands:"]
-    lines += [
-        f"  {name:<10} {command.help}" for name, command in COMMANDS.items() if not command.hidden
-    ]
-    lines += ["", "`fetchc COMMAND --help` shows what a command takes"]
+    for name, command in COMMANDS.items():
+        if not command.hidden:
+            lines += textwrap.wrap(
+                command.help, _WIDTH, initial_indent=f"  {name:<13}", subsequent_indent=" " * 15
+            )
+    lines += ["", "`fetchc help COMMAND` shows what a command takes, with an example"]
     if "-h" in words or "--help" in words:
         output.document("\n".join(lines))
         return 0

@@ -74,7 +74,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("sources")
     for name in ("pyproject.toml", "README.md", "LICENSE", ".gitignore"):
         shutil.copy(CHECKOUT / name, copy)
-    for name in ("fetchc", *TREES):
+    for name in ("fetchc", *TREES, "docs/man"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(CHECKOUT / name, copy / name, ignore=ignored)
     return copy
@@ -97,6 +97,11 @@ def test_wheel_holds_the_package_and_the_data_and_nothing_else(sources: Path, wh
     for path in (sources / "fetchc").rglob("*"):
         if path.is_file():
             expected[str(path.relative_to(sources))] = path.read_bytes()
+    # pip puts these below the prefix that it installs to.
+    for page in (sources / "docs/man").iterdir():
+        expected[f"{wheel.name.rpartition('-py3')[0]}.data/data/share/man/man1/{page.name}"] = (
+            page.read_bytes()
+        )
     assert found == expected
     assert "fetchc/py.typed" in found
 
@@ -149,12 +154,23 @@ def test_wheel_installs_and_runs(sources: Path, wheel: Path, tmp_path: Path) -> 
     _check(python, tmp_path, sources)
     assert "compile" in _run(tmp_path / "bin" / "fetchc", "--help")
     assert "compile" in _run(python, "-m", "fetchc", "--help")
+    assert (tmp_path / "share/man/man1/fetchc-trace.1").is_file()
 
 
 def test_the_wheel_runs_as_it_is(wheel: Path, tmp_path: Path) -> None:
     python = _environment(tmp_path)
     words = (python, "-m", "fetchc", "explain", "FC0302")
     assert _run(*words, PYTHONPATH=str(wheel)).startswith("FC0302: ")
+
+
+def test_an_archive_of_the_package_runs(wheel: Path, tmp_path: Path) -> None:
+    folder, archive = tmp_path / "app", tmp_path / "fetchc.pyz"
+    _pip("install", "--target", folder, wheel)
+    words = ("-p", "/usr/bin/env python3", "-m", "fetchc.cli:main", "-o", archive, folder)
+    _run(sys.executable, "-m", "zipapp", *words)
+    program = CHECKOUT / "corpus/c/layouts/bin/gcc-O2-dwarf5"
+    compiled = _run(sys.executable, "-S", archive, "compile", "r->i", "-x", program, "-f", "visit")
+    assert compiled.startswith("+")
 
 
 def test_the_wheel_tries_a_compiler(wheel: Path, tmp_path: Path) -> None:

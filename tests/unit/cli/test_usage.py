@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from fetchc import __version__
-from fetchc.cli import main
+from fetchc.cli import main, parse
+from fetchc.cli.help_text import EXAMPLES, GROUPS, grouped_options, synopsis
+from fetchc.cli.option_table import COMMANDS, OPTIONS
 from tests.support.programs import fixture
 
 C = str(fixture("c/layouts/gcc-O2-dwarf5"))
@@ -74,6 +78,32 @@ def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == first
     assert main(["help"]) == 0
     assert "commands:" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_of_each_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["help", name]) == 0
+    text = capsys.readouterr().out
+    assert max(map(len, text.splitlines())) <= 80
+    for key in COMMANDS[name].options:
+        assert OPTIONS[key].flags[-1] in text
+    example = shlex.split(EXAMPLES[name])
+    assert example[0] == "fetchc"
+    assert not isinstance(parse(example[1:]), int)
+    if not COMMANDS[name].hidden:
+        assert main(["help"]) == 0
+        assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+
+
+def test_each_option_is_in_one_group_and_each_example_can_be_typed() -> None:
+    assert sorted(key for _, _, keys in GROUPS for key in keys) == sorted(OPTIONS)
+    for name, command in COMMANDS.items():
+        for _, example, options in grouped_options(name):
+            assert set(options) <= {OPTIONS[key] for key in command.options}
+            words = [name, *["a"] * command.least, *shlex.split(example)]
+            words += ["-x", "f"] * ("-x" in synopsis(name) and "-x" not in example)
+            words += ["-o", "f"] * ("-o" in synopsis(name))
+            assert not isinstance(parse(words), int), words
 
 
 def test_functions_finds_what_a_probe_is_set_on(capsys: pytest.CaptureFixture[str]) -> None:
