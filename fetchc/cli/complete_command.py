@@ -88,8 +88,11 @@ def _candidates(before: Sequence[str], word: str, asked: Options) -> list[Candid
     # None: names of files.
     if not before:
         commands = {name: one.help for name, one in COMMANDS.items() if not one.hidden}
-        return _starting({**commands, "--help": "help", "--version": "the version"}, word)
+        others = {"help": "how a command is used", "--help": "help", "--version": "the version"}
+        return _starting({**commands, **others}, word)
     name = before[0]
+    if name == "help" and len(before) == 1:
+        return _starting({name: one.help for name, one in COMMANDS.items() if not one.hidden}, word)
     if name not in COMMANDS:
         return []
     command = COMMANDS[name]

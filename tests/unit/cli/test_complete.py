@@ -66,6 +66,8 @@ def test_every_option_of_a_command_is_offered_with_its_help(name: str) -> None:
         (("trace", "-x", C, "-f", "visit", "--by", "$comm,r->i"), ["$comm,r->i", "$comm,r->in"]),
         (("trace", "-x", C, "-f", "visit", "--by", "$comm,$pi"), ["$comm,$pid"]),
         (("trace", "-x", C, "-f", "visit", "--linear", "10,r->sh"), ["10,r->sh"]),
+        (("help", "tra"), ["trace"]),
+        (("help", "trace", ""), []),
         (("cache", "s"), ["show"]),
         (("completion", "z"), ["zsh"]),
         (("cache", "show", ""), []),
