@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fetchc.ceilings import Exceeded
 from fetchc.cli import main
 from fetchc.cli.complete_command import answer, bash_answer
 from fetchc.cli.option_table import COMMANDS, OPTIONS, Options
@@ -152,6 +153,18 @@ def test_what_cannot_be_read_is_silent(
     out, err = capfd.readouterr()
     assert err == ""
     assert set(out.split()) <= {"word", "files", "visit"}
+
+
+@pytest.mark.parametrize("raised", [Exceeded("30 s"), MemoryError()])
+def test_what_takes_too_long_is_silent(
+    raised: BaseException, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def opened(options: Options) -> None:
+        raise raised
+
+    monkeypatch.setattr(Options, "opened", opened)
+    assert main(["complete", "words", "--", "compile", "-x", C, "-f", "vis"]) == 0
+    assert capfd.readouterr() == ("", "")
 
 
 def test_a_name_that_moves_the_cursor_is_not_offered() -> None:
