@@ -101,7 +101,7 @@ def test_most_lines_reach_their_command() -> None:
     reached = []
 
     @given(words=lines(HARMLESS))
-    @settings(max_examples=60, database=None, derandomize=True)
+    @settings(max_examples=300, database=None, derandomize=True)
     def drawn(words: list[str]) -> None:
         reached.append(not isinstance(parse(words), int))
 
