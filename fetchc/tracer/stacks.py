@@ -94,9 +94,10 @@ class FileSymbols:
             return None
         from fetchc.program.demangle import demangled
 
-        name = demangled(found[0])
+        symbol = found[0].partition("@")[0]  # without the version: `__libc_start_main@@GLIBC_2.34`
+        name = demangled(symbol)
         if name is None:
-            return found
+            return symbol or found[0], found[1]
         from fetchc.lang.cpp_function_names import shortened
 
         return shortened(name), found[1]
