@@ -41,6 +41,9 @@ def _code(code: str, options: Options, output: Output) -> int:
     from fetchc.diag.codes import explain
 
     text = explain(code).rstrip("\n")
+    if options.format == "svg":
+        output.say("error: a diagnostic code has no picture; --format svg draws an expression")
+        return 2
     if options.format == "json":
         import json
 
@@ -74,12 +77,19 @@ def _fetch(text: str, options: Options, output: Output) -> int:
 
         output.document(json.dumps(explanation(program, kernel, explained), indent=2))
         return 0
-    kind = f", of type `{output.types(explained.type)}`," if explained.type else ""
-    output.line(f"{explained.text}{kind} at {_where(explained)}")
+    if options.format == "svg":
+        output.document(_picture(explained, output))
+        return 0
+    output.line(_headline(explained, output))
     for fetch_steps in explained.fetches:
         output.line("")
         _print(output, fetch_steps)
     return 0
+
+
+def _headline(explained: Explained, output: Output) -> str:
+    kind = f", of type `{output.types(explained.type)}`," if explained.type else ""
+    return f"{explained.text}{kind} at {_where(explained)}"
 
 
 def _where(explained: Explained) -> str:
@@ -106,3 +116,70 @@ def _print(output: Output, fetch_steps: ExplainedFetch) -> None:
     if fetch_steps.unknown is not None:
         output.line(f"  the rest is not known: {fetch_steps.unknown}")
     output.line(f"  the event holds {fetch_steps.result}")
+
+
+# ------------------------------------------------------------------------------
+# The same as a picture: a box a hop, an arrow for what the kernel does between two of them.
+
+_MARGIN = 16
+_GAP = 34  # px between two boxes, with the arrow and its label
+
+
+def _picture(explained: Explained, output: Output) -> str:
+    from fetchc.cli.svg import LINE, PAGE, columns, document, label
+
+    kind = f"  {output.types(explained.type)}" if explained.type else ""
+    texts = [f"{explained.text}{kind}", f"at {_where(explained)}"]
+    parts = [label(_MARGIN, _MARGIN + 12, texts[0]), label(_MARGIN, _MARGIN + 30, texts[1], "dim")]
+    y, right = _MARGIN + 30.0, 0.0
+    for fetch_steps in explained.fetches:
+        if fetch_steps.name:
+            y += LINE + 6
+            parts.append(label(_MARGIN, y, f"{fetch_steps.name}:"))
+            texts.append(f"{fetch_steps.name}:")
+        y += 14
+        drawn, y, width = _chain(fetch_steps, y, output)
+        parts += drawn
+        right = max(right, width)
+        for line in _ends(fetch_steps):
+            y += LINE
+            parts.append(label(_MARGIN, y + 4, line, "dim"))
+            texts.append(line)
+        y += 4
+    right = max([right, *(_MARGIN + columns(text) for text in texts)])
+    said = "; ".join(
+        f"{hop.fetcharg}: {hop.kernel}, {hop.expression or '?'}"
+        for fetch_steps in explained.fetches
+        for hop in fetch_steps.hops
+    )
+    return document(
+        _headline(explained, output), said, (right + _MARGIN, y + _MARGIN), [PAGE, *parts]
+    )
+
+
+def _ends(fetch_steps: ExplainedFetch) -> list[str]:
+    unknown = fetch_steps.unknown
+    missing = [] if unknown is None else [f"the rest is not known: {unknown}"]
+    return [*missing, f"the event holds {fetch_steps.result}"]
+
+
+def _chain(fetch_steps: ExplainedFetch, y: float, output: Output) -> tuple[list[str], float, float]:
+    """What is drawn of a fetch from ``y`` down, where it ends, and its right edge."""
+    from fetchc.cli.svg import Box, arrow, columns, label
+
+    parts, right = [], 0.0
+    for position, hop in enumerate(fetch_steps.hops):
+        known = f"{hop.expression or '?'}  {output.types(hop.type or '')}".rstrip()
+        if position:
+            step = hop.kernel
+            parts.append(arrow(_MARGIN + 22, y, y + _GAP))
+            parts.append(label(_MARGIN + 34, y + _GAP / 2 + 5, step, "dim"))
+            right = max(right, _MARGIN + 34 + columns(step))
+            y += _GAP
+        last = position + 1 == len(fetch_steps.hops)
+        first = () if position else (hop.kernel,)
+        box = Box(_MARGIN, y, (known, hop.fetcharg, *first), "end" if last else "box")
+        parts.append(box.drawn())
+        y += box.height
+        right = max(right, box.x + box.width)
+    return parts, y, right

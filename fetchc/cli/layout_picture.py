@@ -8,7 +8,7 @@ light or dark theme.
 
 from __future__ import annotations
 
-from fetchc.diag.render import printable
+from fetchc.cli.svg import document, escaped
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -90,19 +90,17 @@ def picture(layout: Layout, line_bytes: int, spell: Callable[[str], str]) -> str
     lines = -(-layout.size // line_bytes)
     name = spell(layout.name)
     title = f"{name} ({layout.kind}, {layout.size} bytes, {_many(lines, 'cache line')})"
-    return "\n".join(
+    return document(
+        f"Layout of {title}",
+        "; ".join(map(_in_words, shown)),
+        (width, height),
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-            f'width="{width}" height="{height}" role="img" aria-labelledby="title desc">',
-            f'<title id="title">Layout of {_escaped(title)}</title>',
-            f'<desc id="desc">{_escaped("; ".join(map(_in_words, shown)))}</desc>',
-            f"<style>{_STYLE}</style>",
             '<defs><pattern id="hole" width="6" height="6" patternUnits="userSpaceOnUse">'
             '<path class="hl" d="M0 6L6 0"/></pattern></defs>',
-            f'<text class="t" x="{_LEFT}" y="26">{_escaped(title)}</text>',
+            f'<text class="t" x="{_LEFT}" y="26">{escaped(title)}</text>',
             *drawn,
-            "</svg>",
-        ]
+        ],
+        _STYLE,
     )
 
 
@@ -155,18 +153,11 @@ def _box(part: Part, start: int, end: int, y: int) -> Iterator[str]:
         left, right = start, start + _ROW_BITS
     x, width = _LEFT + (left - start) * _BIT, (right - left) * _BIT
     style = "h" if part.color < 0 else f"c{part.color}"
-    yield f"<g><title>{_escaped(_in_words(part))}</title>"
+    yield f"<g><title>{escaped(_in_words(part))}</title>"
     yield f'<rect class="{style}" x="{x}" y="{y}" width="{width}" height="{_HEIGHT}"/>'
     more = f"  … to {end // 8:#x}" if end - start > _ROW_BITS else ""
     label = f"{part.name} {part.type}".rstrip() + more if part.start >= start or more else "…"
     room = int((width - 8) / _CHARACTER)
     texts: Iterable[str] = (label, part.name, part.name[: max(0, room - 1)] + "…")
     text = next((one for one in texts if len(one) <= room), "")
-    yield f'<text x="{x + 4}" y="{y + 17}">{_escaped(text)}</text></g>'
-
-
-def _escaped(text: str) -> str:
-    text = printable(text)
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ('"', "&quot;")):
-        text = text.replace(character, entity)
-    return text
+    yield f'<text x="{x + 4}" y="{y + 17}">{escaped(text)}</text></g>'

@@ -159,7 +159,7 @@ COMMANDS = {
         "explain", "explain an expression, a fetch-arg or a diagnostic code",
         ("operands", "EXPR|CODE"), 0, 1,
         (
-            "file", *_BINARY[2:], "function", "at", *_RETURN, "kernel", "listed", "expr",
+            "file", *_BINARY[2:], "function", "at", *_RETURN, "kernel", "drawn", "expr",
             *_READING,
         ),
     ),
@@ -217,7 +217,7 @@ OPTIONS = {
     ),
     "btf": Option("btf", ("--btf",), "FILE", "with --format tetragon: the file of BTF to write"),
     "drawn": Option(
-        "format", ("--format",), "F", "text, json, or svg: a picture of one type",
+        "format", ("--format",), "F", "text, json, or svg: a picture",
         ("text", "json", "svg"),
     ),
     "listed": Option("format", ("--format",), "F", "text or json", ("text", "json")),
