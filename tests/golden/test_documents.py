@@ -12,7 +12,7 @@ from fetchc.cli import main
 from tests.support.examples import examples
 
 CHECKOUT = Path(__file__).parents[2]
-PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").glob("*.md"))]
+PAGES = [CHECKOUT / "README.md", *sorted((CHECKOUT / "docs").rglob("*.md"))]
 
 
 def _examples() -> Iterator[tuple[Path, str, str]]:
@@ -24,7 +24,10 @@ def _examples() -> Iterator[tuple[Path, str, str]]:
 
 @pytest.mark.parametrize(
     ("page", "command", "output"),
-    [pytest.param(*it, id=f"{it[0].name}-{number}") for number, it in enumerate(_examples())],
+    [
+        pytest.param(*it, id=f"{it[0].relative_to(CHECKOUT)}-{number}")
+        for number, it in enumerate(_examples())
+    ],
 )
 def test_example(
     page: Path,

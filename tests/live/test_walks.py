@@ -23,7 +23,7 @@ pytestmark = pytest.mark.live
 
 CHECKOUT = Path(__file__).parents[2]
 PAGES = sorted(
-    page for page in (CHECKOUT / "docs").glob("*.md") if "```console walk\n" in page.read_text()
+    page for page in (CHECKOUT / "docs").rglob("*.md") if "```console walk\n" in page.read_text()
 )
 
 # What differs between two runs, and what stands for it here.
@@ -73,7 +73,7 @@ def lacking(page: str) -> str | None:
     return missing(NETCORE21) or missing(NETCORE31)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(CHECKOUT)))
 def test_a_walk_prints_what_the_page_shows(
     page: Path, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
