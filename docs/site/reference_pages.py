@@ -92,7 +92,9 @@ def _usage(name: str, command: Command) -> str:
     operands = what if command.least else f"[{what}{'' if command.most else '...'}]"
     words = [f"fetchc {name}", "" if command.most == 0 else operands]
     needed = [OPTIONS[key] for key in command.options if OPTIONS[key].required]
-    words += [f"{option.flags[0]} {option.metavar}" for option in needed]
+    for option in needed:
+        written = f"{option.flags[0]} {option.metavar}"
+        words.append(f"[{written}]" if option.unless else written)
     words += ["[OPTION...]", "[-- COMMAND ARG...]" if command.starts else ""]
     return " ".join(word for word in words if word)
 

@@ -1,4 +1,4 @@
-"""The walk of docs/walks-kernel.md in a booted kernel: it prints what the page shows.
+"""The walks of docs/ in a booted kernel: they print what the pages show.
 
 Times, process numbers and addresses differ from run to run; all else is compared word for word.
 """
@@ -18,9 +18,10 @@ from tests.support.kernel_lab_calls import program
 from tests.support.kernel_lab_guest import Guest
 from tests.support.kernel_lab_python import PYTHON, files
 
-PAGE = Path(__file__).parents[2] / "docs" / "walks-kernel.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = [DOCS / "walks-kernel.md", DOCS / "tutorials" / "kernel.md"]
 KERNEL = labelled("amd64-newest")
-MENTIONED = "Linux 7.3"  # by the page
+MENTIONED = "Linux 7.3"  # by the pages
 SECONDS = 300  # for the boot, when the machine is busy
 
 
@@ -31,26 +32,30 @@ def run(guest: Guest, command: str) -> str:
 
 
 @pytest.mark.long
-def test_the_walk_prints_what_the_page_shows(request: pytest.FixtureRequest) -> None:
+def test_the_walks_print_what_the_pages_show(request: pytest.FixtureRequest) -> None:
     reason = KERNEL.why_not()
     if reason:
         pytest.skip(reason)
     bless = request.config.getoption("--bless")
     if not bless and not f"Linux {KERNEL.release}".startswith(MENTIONED):
-        pytest.skip(f"the page shows {MENTIONED}, the newest kernel here is {KERNEL.release}")
-    text = PAGE.read_text()
+        pytest.skip(f"the pages show {MENTIONED}, the newest kernel here is {KERNEL.release}")
+    texts = {page: page.read_text() for page in PAGES}
     with Guest(KERNEL, {**files(KERNEL), "calls": program(KERNEL)}, SECONDS) as guest:
         printed = [
-            (command, shown, run(guest, command))
+            (page, command, shown, run(guest, command))
+            for page, text in texts.items()
             for command, shown in examples(text, "console lab")
         ]
     if bless:
-        for command, shown, output in printed:
-            text = text.replace(f"$ {command}\n{shown}", f"$ {command}\n{output}", 1)
-        PAGE.write_text(text)
+        for page, command, shown, output in printed:
+            block, again = f"$ {command}\n{shown}", f"$ {command}\n{output}"
+            texts[page] = texts[page].replace(block, again, 1)
+        for page, text in texts.items():
+            page.write_text(text)
         return
     assert len(printed) >= 10
-    for command, shown, output in printed:
+    assert {page for page, *_ in printed} == set(PAGES)
+    for _, command, shown, output in printed:
         assert plain(output) == plain(shown), command
 
 
