@@ -17,6 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from docs.site.first_minute import picture as first_minute
 from docs.site.reference_pages import pages as reference_pages
 from fetchc.diag.codes import TITLES
 
@@ -74,6 +75,8 @@ NAVIGATION = {
 }
 
 
+_FIRST_MINUTE = "![The first minute: functions, variables, values](../pictures/first-minute.svg)\n"
+
 # ------------------------------------------------------------------------------
 # The sources that Sphinx reads.
 
@@ -90,11 +93,16 @@ def assemble(sources: Path) -> None:
         page = sources / name
         page.parent.mkdir(parents=True, exist_ok=True)
         text = _link_codes(name, _without_outer_links(name, text))
-        page.write_text(text + _navigation(pages) if name == "index.md" else text)
+        if name == "index.md":
+            text += _navigation(pages)
+        if name == "tutorials/go.md":
+            text = text.replace("\n## ", f"\n{_FIRST_MINUTE}\n## ", 1)
+        page.write_text(text)
     for path in sorted(DOCS.rglob("*.svg")):
         copy = sources / path.relative_to(DOCS)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
+    (sources / "pictures" / "first-minute.svg").write_text(first_minute())
     shutil.copytree(HERE / "_static", sources / "_static", dirs_exist_ok=True)
 
 

@@ -14,7 +14,18 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BOXES", "LINE", "PAGE", "Box", "arrow", "columns", "document", "escaped", "label"]
+__all__ = [
+    "BOXES",
+    "COLUMN",
+    "LINE",
+    "PAGE",
+    "Box",
+    "arrow",
+    "columns",
+    "document",
+    "escaped",
+    "label",
+]
 
 COLUMN = 7.8  # px: a column of 13 px text in the widest of the fonts below
 LINE = 18  # px: from one line of text to the next

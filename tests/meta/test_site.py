@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import xml.etree.ElementTree as Xml
 from pathlib import Path
 
 import pytest
 
 from docs.site.build import assemble, build, check_links
+from docs.site.first_minute import COMMANDS as RECORDED
+from docs.site.first_minute import TUTORIAL, frames, picture
 from docs.site.reference_pages import FAMILIES, pages
 from fetchc.cli.option_table import COMMANDS, OPTIONS
 from fetchc.diag.codes import TITLES
@@ -78,3 +81,21 @@ def test_diagnostics_in_prose_lead_to_their_pages(tmp_path: Path) -> None:
     assert "error[FC0302]: `struct record` has no member" in tutorial  # output stays as it is
     assert not re.search(r"\]\(\.\./\.\./", tutorial)  # no link out of docs/
     assert "[README]" not in (tmp_path / "backends.md").read_text()
+
+
+def test_the_first_minute_has_the_lines_of_the_tutorial_in_their_order() -> None:
+    page = TUTORIAL.read_text()
+    shown = frames(page)
+    seconds = [second for second, _, _ in shown]
+    assert seconds == sorted(seconds)
+    assert 5 < seconds[-1] < 60
+    outputs = [line for _, is_command, line in shown if not is_command]
+    assert [line for line in outputs if line not in page] == []
+    commands = [line for _, is_command, line in shown if is_command and line.startswith("$ ")]
+    assert [line.split()[2] for line in commands] == list(RECORDED)
+    drawn = picture()
+    root = Xml.fromstring(drawn)
+    texts = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == [line for *_, line in shown]
+    assert len(drawn) < 20_000
+    assert "http" not in drawn.replace("http://www.w3.org/2000/svg", "")  # nothing is loaded
