@@ -52,14 +52,17 @@ def _rows(line: str) -> list[str]:
 
 def picture() -> str:
     """The SVG, from the tutorial as it is now."""
-    parts = [PAGE]
     lines = frames(TUTORIAL.read_text())
+    size = (_COLUMNS * COLUMN + 2 * _MARGIN, len(lines) * LINE + 2 * _MARGIN)
+    frame = (
+        f'<rect class="box" x=".5" y=".5" rx="6" width="{size[0] - 1:g}" height="{size[1] - 1}"/>'
+    )
+    parts = [PAGE, frame]
     for row, (second, is_command, line) in enumerate(lines, 1):
         style = "prompt" if is_command else "dim"
         parts.append(
             f'<text class="{style}" x="{_MARGIN}" y="{_MARGIN + row * LINE}" xml:space="preserve" '
             f'style="animation: wait {second:.1f}s">{escaped(line)}</text>'
         )
-    size = (_COLUMNS * COLUMN + 2 * _MARGIN, len(lines) * LINE + 2 * _MARGIN)
     said = "; ".join(line for _, is_command, line in lines if is_command)
     return document("The first minute with fetchc", said, size, parts, BOXES + _STYLE)
