@@ -58,6 +58,7 @@ def columns(text: str) -> float:
     """The width of ``text``, in px; characters that terminals show in two columns count twice."""
     import unicodedata
 
+    text = printable(text)
     wide = sum(unicodedata.east_asian_width(each) in "WF" for each in text)
     return (len(text) + wide) * COLUMN
 
