@@ -11,13 +11,16 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from fetchc.cli.option_table import COMMANDS, OPTIONS, Command
+from fetchc.cli.help_text import EXAMPLES, grouped_options, option_help, synopsis
+from fetchc.cli.option_table import COMMANDS, Option
 from fetchc.diag.codes import TITLES, explain
 from tests.support.cases import Case, all_cases
 
-__all__ = ["FAMILIES", "pages"]
+__all__ = ["FAMILIES", "SHOWN", "pages"]
 
 CHECKOUT = Path(__file__).parents[2]
+
+SHOWN = {name: command for name, command in COMMANDS.items() if not command.hidden}
 
 # The first two digits of a code, as the docstring of fetchc/diag/codes.py describes them.
 FAMILIES = {
@@ -36,7 +39,7 @@ FAMILIES = {
 def pages() -> dict[str, str]:
     """Every generated page: its path below the site's root, and its Markdown."""
     found = {"reference/commands.md": _commands(), "reference/diagnostics.md": _diagnostics()}
-    found |= {f"reference/commands/{name}.md": _command(name) for name in COMMANDS}
+    found |= {f"reference/commands/{name}.md": _command(name) for name in SHOWN}
     shown = _messages(all_cases())
     found |= {
         f"reference/diagnostics/{code}.md": _diagnostic(code, shown.get(code, ()))
@@ -76,41 +79,37 @@ def _toctree(paths: Sequence[str]) -> str:
 def _commands() -> str:
     rows = [
         [f"[`fetchc {name}`](commands/{name}.md)", _plain(command.help)]
-        for name, command in COMMANDS.items()
+        for name, command in SHOWN.items()
     ]
     text = (
         "# Commands and options\n\n"
         "These pages are generated from the table that the command line reads. "
         "[The interface](../interface.md) describes exit statuses, JSON and the library.\n"
     )
-    tree = _toctree([f"commands/{name}" for name in COMMANDS])
+    tree = _toctree([f"commands/{name}" for name in SHOWN])
     return f"{text}\n{_table(['command', 'what it does'], rows)}\n\n{tree}\n"
-
-
-def _usage(name: str, command: Command) -> str:
-    what = command.operand[1]
-    operands = what if command.least else f"[{what}{'' if command.most else '...'}]"
-    words = [f"fetchc {name}", "" if command.most == 0 else operands]
-    needed = [OPTIONS[key] for key in command.options if OPTIONS[key].required]
-    for option in needed:
-        written = f"{option.flags[0]} {option.metavar}"
-        words.append(f"[{written}]" if option.unless else written)
-    words += ["[OPTION...]", "[-- COMMAND ARG...]" if command.starts else ""]
-    return " ".join(word for word in words if word)
 
 
 def _command(name: str) -> str:
     command = COMMANDS[name]
-    rows = []
-    for option in (OPTIONS[key] for key in command.options):
-        value = f" {option.metavar}" if option.metavar else ""
-        flags = ", ".join(_code(flag + value) for flag in option.flags)
-        note = "; may be repeated" if option.many and "repeated" not in option.help else ""
-        rows.append([flags, _plain(option.help) + note])
-    title = f"# `fetchc {name}`: {_plain(command.help)}"
-    usage = f"```text\n{_usage(name, command)}\n```"
-    front = _front_matter(f"fetchc {name}: {command.help}. Its options and their values.")
-    return f"{front}{title}\n\n{usage}\n\n{_table(['option', 'what it does'], rows)}\n"
+    parts = [
+        _front_matter(f"fetchc {name}: {command.help}. Its options and their values."),
+        f"# `fetchc {name}`: {_plain(command.help)}\n",
+        f"```text\n{synopsis(name)}\n```\n",
+        f"For example:\n\n```sh\n{EXAMPLES[name]}\n```\n",
+    ]
+    for title, example, options in grouped_options(name):
+        parts.append(f"## {_plain(title)}\n")
+        if example:
+            parts.append(f"Such as {_code(example)}.\n")
+        rows = [[_flags(option), _plain(option_help(option)[1])] for option in options]
+        parts.append(_table(["option", "what it does"], rows) + "\n")
+    return "\n".join(parts)
+
+
+def _flags(option: Option) -> str:
+    value = f" {option.metavar}" if option.metavar else ""
+    return ", ".join(_code(flag + value) for flag in option.flags)
 
 
 # ------------------------------------------------------------------------------
