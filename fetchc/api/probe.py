@@ -254,6 +254,39 @@ class Probe:
             return ((self, tuple(arguments)),)
         return tuple([(probe, tuple([one.at(probe) for one in arguments])) for probe in probes])
 
+    def emulated(self) -> Probe:
+        """This probe at an instruction that the kernel emulates, where hits take less time.
+
+        Values and hits are the same there, only the address differs. Itself where there is none.
+        """
+        from fetchc.driver.emulated_points import at_emulated
+
+        with self._lock:
+            found = at_emulated(self._found, self._kernel)
+        if found is self._found:
+            return self
+        return Probe(self._program, self._lock, found, self._kernel)
+
+    @property
+    def single_stepped(self) -> bool:
+        """Whether the kernel executes the probed instruction, the first of a function, in a single
+        step, which takes longer than to emulate it; False where that is not known.
+        """
+        from fetchc.driver.emulated_points import is_single_stepped
+
+        return is_single_stepped(self._found, self._kernel)
+
+    @property
+    def next_emulated(self) -> int | None:
+        """Offset in the function of the next instruction that the kernel emulates, if one is near.
+
+        Values may be elsewhere there. Raises CompileError FC0905 where there is no disassembler.
+        """
+        from fetchc.driver.emulated_points import next_emulated
+
+        with self._lock:
+            return next_emulated(self._found, self._kernel)
+
     def variables(self) -> tuple[VisibleVariable, ...]:
         """Every name visible here: its type, its place, its fetch-arg or why there is none."""
         from fetchc.driver.visible_variables import visible

@@ -335,7 +335,8 @@ OPTIONS = {
         "full_types", ("--full-types",), None, "types of C++ with all arguments of templates"
     ),
     "verbose": Option(
-        "verbose", ("-v", "--verbose"), None, "say why a cached file or bytecode is not used"
+        "verbose", ("-v", "--verbose"), None,
+        "say why a cached file or bytecode is not used, and where `trace` sets its probes",
     ),
     "color": Option(
         "color", ("--color",), "WHEN", "auto, always or never; NO_COLOR is honoured",

@@ -84,6 +84,8 @@ def _run(
     if targets.by_glob and any(each.plan.of_kernel for each in targets.chosen):
         targets = traceable(targets, find_tracefs())
     _print_warnings(targets, output)
+    for note in targets.notes:
+        output.say(f"note: {note}")
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
     if options.output:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from fetchc.check.locations import without_parts
 from fetchc.cli.trace_request import BUILTINS, Refused, Request, located, reading
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from fetchc.tracer.tracefs import Tracefs
 
     _Answer = TypeVar("_Answer")
+
+_NAMED = 3  # functions that notes name
+_EXACT = re.compile(r"^0x|\+\d")  # names that are a point themselves: f+0, 0x401136
+_COUNTER = re.compile(r"%[re]?ip\b|%pc\b")  # what differs from one instruction to the next
 
 __all__ = [
     "CALLER",
@@ -190,7 +196,8 @@ class Targets(Record):
     """``warnings`` are about what is probed, each with its expression.
 
     ``without`` are expressions that functions among the ``chosen`` are traced without.
-    ``by_glob`` are the events of functions that a pattern matched and nobody named.
+    ``by_glob`` are the events of functions that a pattern matched and nobody named. ``notes``, with
+    --verbose, say what hits of the probes take.
     """
 
     chosen: tuple[Target, ...]
@@ -198,6 +205,7 @@ class Targets(Record):
     warnings: tuple[tuple[str, Diagnostic], ...]
     by_glob: frozenset[str] = frozenset()
     without: tuple[LeftOut, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 def collect(program: Program, options: Options, request: Request, group: str) -> Targets:
@@ -222,7 +230,43 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
     if len(collecting.chosen) > 2:
         warnings = _of_many(warnings)
     chosen, left_out = tuple(collecting.chosen), tuple(collecting.left_out)
-    return Targets(chosen, left_out, warnings, frozenset(by_glob), tuple(collecting.without))
+    without, notes = tuple(collecting.without), _notes(collecting.placements)
+    return Targets(chosen, left_out, warnings, frozenset(by_glob), without, notes)
+
+
+def _notes(placements: list[tuple[Probe, Probe]]) -> tuple[str, ...]:
+    # Which probes are not at the entry, and which take long; a few of each kind.
+    moved: dict[str, str] = {}
+    slow: dict[str, str] = {}
+    for entry, probe in placements:
+        name = f"`{probe.named_after}`"
+        if probe is not entry:
+            ahead = probe.address - entry.address
+            what = (
+                f"the probe of {name} is {ahead} bytes behind the entry, where all values are the"
+            )
+            moved[name] = f"{what} same and the kernel emulates the instruction"
+        elif probe.single_stepped and name not in slow:
+            other = _next_emulated(probe) if len(slow) < _NAMED else None
+            slow[name] = (
+                f"a hit of {name} takes about 15 times as long as one of an instruction that the "
+                "kernel emulates"
+                + (f", as at `--at +{other:#x}`: are the values there?" if other else "")
+            )
+    return (*_first(moved), *_first(slow))
+
+
+def _first(notes: dict[str, str]) -> list[str]:
+    found = list(notes.values())
+    more = len(found) - _NAMED
+    return found if more <= 0 else [*found[:_NAMED], f"so it is with {more} more functions"]
+
+
+def _next_emulated(probe: Probe) -> int | None:
+    try:
+        return probe.next_emulated
+    except CompileError:
+        return None  # no disassembler, or bytes that are no code
 
 
 def _of_many(warnings: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, Diagnostic], ...]:
@@ -252,6 +296,7 @@ class _Collecting:
         self.left_out: list[LeftOut] = []
         self.without: list[LeftOut] = []
         self.warnings: list[tuple[str, Diagnostic]] = []
+        self.placements: list[tuple[Probe, Probe]] = []
 
     def function(self, name: Name) -> None:
         """Probe the function of that name, or say why not."""
@@ -291,6 +336,7 @@ class _Collecting:
     def start(self, function: str) -> None:
         """Probe the function from which times count."""
         probe = self._program.probe(function)
+        probe = self._emulated(probe, function)
         self.chosen.append(Target("start", probe.plan((), self._group, self._event(probe)), ()))
 
     def _at_address(self, name: str, address: str) -> None:
@@ -308,12 +354,25 @@ class _Collecting:
         if probe.key in self._taken:
             return  # another name of the same code
         self._taken.add(probe.key)
+        whole = None if at is not None else name
         if latency:
-            self._calls(probe, self._program.probe(name, at, True, active=active))
-        elif at is None and probe.parameters_stored_later:
-            self._hits(self._where_stored(probe, name), self._request.shown)
-        else:
-            self._hits(probe, self._request.shown)
+            leave = self._program.probe(name, at, True, active=active)
+            self._calls(self._emulated(probe, whole), self._emulated(leave, whole))
+            return
+        if at is None and probe.parameters_stored_later:
+            probe = self._where_stored(probe, name)
+        self._hits(self._emulated(probe, whole), self._request.shown)
+
+    def _emulated(self, probe: Probe, name: str | None) -> Probe:
+        # Where a hit takes the least time, unless an instruction is named or its address asked for.
+        # ``name`` is the function's, None where there is a point beside it.
+        asked = (*self._request.shown, *self._request.further)
+        if name is None or _EXACT.search(name) or any(map(_COUNTER.search, asked)):
+            return probe
+        found = probe.emulated()
+        if self._options.verbose:
+            self.placements.append((probe, found))
+        return found
 
     def _where_stored(self, entry: Probe, name: str | None) -> Probe:
         # After the prologue, if more of the expressions compile there.
@@ -618,6 +677,4 @@ def traceable(
         ]
     )
     left_out = tuple([LeftOut(name, "", (why,)) for name, why in refused.items()])
-    return Targets(
-        chosen, targets.left_out + left_out, targets.warnings, targets.by_glob, targets.without
-    )
+    return targets.replaced(chosen=chosen, left_out=targets.left_out + left_out)

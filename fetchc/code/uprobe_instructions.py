@@ -12,10 +12,20 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from typing import Any
 
-__all__ = ["LONGEST", "Unprobeable", "nop_bytes", "unprobeable"]
+    from fetchc.target.machines import Instruction
+
+__all__ = [
+    "LONGEST",
+    "Unprobeable",
+    "is_emulated",
+    "may_be_jumped_to",
+    "nop_bytes",
+    "unchanging_bytes",
+    "unprobeable",
+]
 
 LONGEST = 15  # bytes of an instruction: Intel SDM, volume 2, 2.3.11
 _OPERAND_SIZE = 0x66
@@ -117,3 +127,50 @@ def _word(code: bytes, rules: Mapping[str, Any]) -> Unprobeable | None:
         if word & mask == value:
             return Unprobeable(f"it is {what}", harmful=True)
     return None
+
+
+# ------------------------------------------------------------------------------
+# Instructions that the kernel emulates: a hit of one takes a fifteenth of the time.
+
+_SHORT = frozenset([*range(0x70, 0x80), 0xE0, 0xE1, 0xE2, 0xE3, 0xEB])  # jcc, loop, jrcxz, jmp
+_NEAR = rb"[\xe8\xe9]|\x0f[\x80-\x8f]"  # call, jmp, jcc
+
+
+def is_emulated(code: bytes, encodings: Iterable[Instruction]) -> bool:
+    """Whether the instruction at the start of ``code`` is one of those that a kernel emulates."""
+    return any(each.starts(code, 0) for each in encodings)
+
+
+def unchanging_bytes(code: bytes, rules: Mapping[str, Any], others: Iterable[Instruction]) -> int:
+    """Bytes of the instruction at the start of ``code`` if nothing but the instruction pointer
+    differs behind it, else 0.
+
+    A NOP, or one of ``others``. ``rules`` is as in :func:`unprobeable`.
+    """
+    for each in others:
+        if each.starts(code, 0):
+            return each.size
+    return nop_bytes(code, rules)
+
+
+def may_be_jumped_to(code: bytes, start: int, end: int) -> bool:
+    """Whether a direct jump of x86 in ``code`` may lead behind its offset ``start``, up to ``end``.
+
+    All bytes that could be such a jump count, in the middle of other instructions, too: the answer
+    may be yes where no jump is, never the other way round. It needs no disassembler, whose import
+    takes as long as a small trace's start.
+    """
+    # rel8: jmp, jcc, loop and jrcxz lead 128 bytes back and 127 ahead. Intel SDM, volume 2.
+    for at in range(max(start - 129, 0), min(end + 129, len(code) - 1)):
+        if code[at] in _SHORT:
+            distance = code[at + 1] - ((code[at + 1] & 0x80) << 1)
+            if start < at + 2 + distance <= end:
+                return True
+    import re
+
+    for found in re.finditer(_NEAR, code, re.DOTALL):
+        at = found.end()
+        distance = int.from_bytes(code[at : at + 4], "little", signed=True)
+        if at + 4 <= len(code) and start < at + 4 + distance <= end:
+            return True
+    return False

@@ -26,6 +26,10 @@ class NoElfFacts:
         """None: there are no symbols."""
         return ()
 
+    def begins_symbol(self, address: Address) -> bool:
+        """False: there are no symbols."""
+        return False
+
     def has_symbol(self, name: str) -> bool:
         """False: there are no symbols."""
         return False

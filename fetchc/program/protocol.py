@@ -125,6 +125,9 @@ class ElfFacts(Protocol):
     def symbols_with_prefix(self, prefix: str) -> tuple[str, ...]:
         """The names of symbols of any kind that begin with ``prefix``, each once."""
 
+    def begins_symbol(self, address: Address) -> bool:
+        """Whether a symbol of a function, or one without a type, has exactly that address."""
+
     def has_symbol(self, name: str) -> bool:
         """Whether the file defines that name, or uses it of another file."""
 

@@ -151,6 +151,14 @@ class Kernel(Record):
             return 0
         return int(facts["bytes"])
 
+    def emulated(self, machine: str) -> tuple[str, ...]:
+        """What this version emulates of ``machine`` when it is probed: ``pushes``, ``branches``.
+
+        Keys of ``emulated`` in the machine's table. Empty where the tables do not say.
+        """
+        facts = table("kernel/linux")["emulated"].get(machine, {})
+        return tuple([name for name, first in facts.items() if _parse(first) <= self.version])
+
     def last(self, feature: str) -> str | None:
         """The last version that has ``feature``, None where the newest one of the tables does."""
         until = _rule("features", feature).until

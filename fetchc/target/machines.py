@@ -408,6 +408,7 @@ def parse_instruction(text: str) -> Instruction:
     """
     size = ByteSize(len(text.split()))
     digits = text.replace(" ", "").rstrip("?")
+    digits += "?" * (len(digits) % 2)  # `7? ??` has a mask of half a byte
     prefix = bytes.fromhex(digits.replace("?", "0"))
     if "?" not in digits:
         return Instruction(prefix, size)

@@ -537,6 +537,10 @@ class ElfSymbols:
         bundle = None if in_kernel(self._elf) else bundle_of(self._elf.path)
         return () if bundle is None else tuple(bundle.names())
 
+    def begins_symbol(self, address: Address) -> bool:
+        """Whether a symbol of a function, or one without a type, has exactly that address."""
+        return bool(self._elf.symbols_at(address))
+
     def has_symbol(self, name: str) -> bool:
         """Whether the file defines that name, or uses it of another file."""
         return bool(self._elf.symbols_named(name)) or self._elf.imports(name)
