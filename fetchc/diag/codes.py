@@ -10,8 +10,6 @@ raises it, a case under ``corpus/diagnostics/``. Tests compare the four.
 
 from __future__ import annotations
 
-from pkgutil import get_data
-
 __all__ = ["TITLES", "explain"]
 
 TITLES = {
@@ -159,6 +157,8 @@ def explain(code: str) -> str:
 def _texts() -> dict[str, str]:
     texts: dict[str, list[str]] = {}
     lines: list[str] = []  # the comment at the top, until the first code
+    from pkgutil import get_data
+
     content = get_data("fetchc.diag", "explanations.txt")  # works for an installation in a zip, too
     assert content is not None
     for line in content.decode("utf-8").split("\n"):

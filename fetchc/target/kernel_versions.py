@@ -157,7 +157,9 @@ class Kernel(Record):
         Keys of ``emulated`` in the machine's table. Empty where the tables do not say.
         """
         facts = table("kernel/linux")["emulated"].get(machine, {})
-        return tuple([name for name, first in facts.items() if _parse(first) <= self.version])
+        return tuple(
+            [name for name, first in facts.items() if parse_version(first) <= self.version]
+        )
 
     def last(self, feature: str) -> str | None:
         """The last version that has ``feature``, None where the newest one of the tables does."""

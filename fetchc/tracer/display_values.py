@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from struct import pack
 
 TYPE_CHECKING = False
@@ -167,9 +166,9 @@ class CutList(list["Value"]):
 
 _SECOND = 10**7  # ticks, of 100 ns
 _NANOSECONDS = 10**9  # of a second
-_EPOCH = date(1970, 1, 1).toordinal() - 1  # days behind the first of January of the year 1
+_EPOCH = 719162  # days from the first of January of the year 1 to that of 1970
 _DAY = 86400 * _SECOND
-_MOST_DAYS = date.max.toordinal()
+_MOST_DAYS = 3652059  # up to the end of the year 9999
 _TICKS = (1 << 62) - 1  # the two bits above are the kind
 _UTC = 1
 _SIGN, _MOST_SCALE = 1 << 31, 28
@@ -200,6 +199,8 @@ def _clock(ticks: int) -> str:
 
 def _day(number: int) -> str | None:
     # Day 0 is the first of January of the year 1.
+    from datetime import date  # most traces show none
+
     return date.fromordinal(number + 1).isoformat() if 0 <= number < _MOST_DAYS else None
 
 

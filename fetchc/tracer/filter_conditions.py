@@ -112,27 +112,27 @@ Filter = Condition | All | AnyOf
 # orders take numbers alone, so that `r->colour` is not a comparison with `colour`.
 _NUMBER = r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
-_COMPARISON = re.compile(
-    r"\s*(?P<expression>.*?\S)\s*"
+# Compiled when a filter is read: most traces have none.
+_COMPARISON = (
+    r"(?s)\s*(?P<expression>.*?\S)\s*"
     rf"(?:(?P<order>==|!=|<=|>=|<|(?<!-)>|&)\s*(?P<number>{_NUMBER}|'(?:[^'\\]|\\.)')"
     rf"|(?P<same>==|!=|~)\s*(?P<quoted>{_QUOTED})"
-    r"|(?P<equal>==|!=)\s*(?P<word>[^\W\d][\w.:]*))\s*",
-    re.DOTALL,
+    r"|(?P<equal>==|!=)\s*(?P<word>[^\W\d][\w.:]*))\s*"
 )
 # Not `<` and `>`: `std::array<3, int>` is a type.
-_UNJOINED = re.compile(
+_UNJOINED = (
     rf"(?:==|!=|<=|>=|~)\s*(?:{_NUMBER}|{_QUOTED}|'(?:[^'\\]|\\.)'|\w+)\s*(or\b|and\b|[|&,;])"
     rf"|(?<!-)[<>]\s*{_NUMBER}\s+(or\b|and\b)"
 )
-_BITS = re.compile(rf"[^&](&\s*{_NUMBER})\Z")
+_BITS = rf"[^&](&\s*{_NUMBER})\Z"
 _INSTEAD = {
     "=~": 'write `~`, which compares with a pattern: `name ~ "a*"`',
     "!~": "no operator refuses a pattern: write `!=` and one string",
     "===": "write `==`",
     "!==": "write `!=`",
 }
-_TOKEN = re.compile(rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\||[()])")
-_ESCAPE = re.compile(r"\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
+_TOKEN = rf"{_QUOTED}|'(?:[^'\\]|\\.)'|(&&|\|\||[()])"
+_ESCAPE = r"(?s)\\(x[0-9a-fA-F]{2}|.)"
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", '"': '"', "'": "'", "\\": "\\"}
 _NIL = ("nil", "NULL", "nullptr", "null")
 _WORDS: dict[str, int | bool] = {"true": True, "false": False, **dict.fromkeys(_NIL, 0)}
@@ -213,7 +213,7 @@ def _outside(text: str, start: int, end: int) -> list[re.Match[str]]:
     """What joins, and the brackets that open and close, outside of other brackets."""
     found, depth = [], 0
     opened = start
-    for token in _TOKEN.finditer(text, start, end):
+    for token in re.compile(_TOKEN).finditer(text, start, end):
         depth -= token[1] == ")"
         if depth < 0:
             raise _wrong(text, Span(*token.span()), "this bracket has no opening bracket")
@@ -229,7 +229,7 @@ def _outside(text: str, start: int, end: int) -> list[re.Match[str]]:
 
 def _condition(text: str, start: int, end: int) -> Condition:
     part = text[start:end]
-    found = _COMPARISON.fullmatch(part)
+    found = re.fullmatch(_COMPARISON, part)
     left = len(part) - len(part.lstrip())
     span = Span(start + left, start + max(len(part.rstrip()), left + 1))
     if found is not None:
@@ -237,7 +237,7 @@ def _condition(text: str, start: int, end: int) -> Condition:
     if found is None or _is_whole_expression(found):
         return _alone(text, span, _slip(part))
     symbol = found["order"] or found["same"] or found["equal"]
-    if unjoined := _UNJOINED.search(found["expression"]):
+    if unjoined := re.search(_UNJOINED, found["expression"]):
         at = left + start + unjoined.start(unjoined.lastindex or 0)
         word = unjoined[unjoined.lastindex or 0]
         joint = Span(at, at + len(word))
@@ -318,7 +318,7 @@ def _refuse_operator(text: str, start: int, found: re.Match[str]) -> None:
     if longer in _INSTEAD and found.string.startswith(symbol, end):
         span = Span(start + end - 1, start + end + len(symbol))
         raise _wrong(text, span, f"there is no operator `{longer}`", _INSTEAD[longer])
-    if bits := _BITS.search(found["expression"]):
+    if bits := re.search(_BITS, found["expression"]):
         span = Span(start + found.start("expression") + bits.start(1), start + end)
         what = f"`&` is a comparison itself, which `{symbol}` does not compare again"
         help = (
@@ -368,7 +368,7 @@ def _unquoted(quoted: str, text: str, span: Span) -> str:
             raise _wrong(text, span, f"there is no escape `\\{what}`")
         return _ESCAPES[what]
 
-    return _ESCAPE.sub(replaced, quoted[1:-1])
+    return re.sub(_ESCAPE, replaced, quoted[1:-1])
 
 
 def _wrong(text: str, span: Span, what: str, help: str | None = None) -> CompileError:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import errno
 import os
-import shutil
 import signal
 import time
 from contextlib import suppress
@@ -15,7 +13,7 @@ from fetchc.tracer.stacks import DELETED, read_maps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = [
     "WAITING",
@@ -130,6 +128,8 @@ class Command:
 
 def find_program(name: str) -> str:
     """The path of a program as a shell finds it; raises TracerError FC0753."""
+    import shutil
+
     program = shutil.which(name)
     if program is not None:
         return program
@@ -253,21 +253,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 # while ``/proc/PID/mem`` reads what the program itself may not.
 
 
-class _Range(ctypes.Structure):
-    _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-
-_libc = ctypes.CDLL(None, use_errno=True)
-_read = _libc.process_vm_readv
-_read.argtypes = [
-    ctypes.c_int,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_ulong,
-]
-_read.restype = ctypes.c_ssize_t
+_READ: list[Callable[..., int]] = []  # the function of the C library, once it is needed
 
 
 def mapped(thread: int, address: int) -> bool | None:
@@ -275,9 +261,18 @@ def mapped(thread: int, address: int) -> bool | None:
 
     None where that cannot be read: the thread is gone, or this process may not look.
     """
+    import ctypes  # for a few zeros of memory, or none
+
+    if not _READ:
+        read = ctypes.CDLL(None, use_errno=True).process_vm_readv
+        word, pointer = ctypes.c_ulong, ctypes.c_void_p
+        read.argtypes = [ctypes.c_int, pointer, word, pointer, word, word]
+        read.restype = ctypes.c_ssize_t
+        _READ.append(read)
+    # Each range, struct iovec, is an address and a length.
     byte = ctypes.create_string_buffer(1)
-    here = _Range(ctypes.cast(byte, ctypes.c_void_p), 1)
-    there = _Range(address, 1)
-    if _read(thread, ctypes.byref(here), 1, ctypes.byref(there), 1, 0) == 1:
+    here = (ctypes.c_size_t * 2)(ctypes.addressof(byte), 1)
+    there = (ctypes.c_size_t * 2)(address, 1)
+    if _READ[0](thread, here, 1, there, 1, 0) == 1:
         return True
     return False if ctypes.get_errno() == errno.EFAULT else None

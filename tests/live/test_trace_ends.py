@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import time
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -220,6 +221,7 @@ def test_without_permission(capfd: pytest.CaptureFixture[str]) -> None:
     binary = fixture("c/layouts/gcc-O2-dwarf5")
     words = ("n", "-x", binary, "-f", "triple", "--timeout", "0.01")
     assert trace(capfd, *words).status == 0  # and all modules are loaded
+    import_module("fetchc.tracer.bpf.bpf_session")  # that without root, too
     capfd.readouterr()
     os.seteuid(65534)
     try:

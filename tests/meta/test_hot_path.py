@@ -146,3 +146,17 @@ def test_a_trace_by_tracefs_loads_nothing_of_ebpf() -> None:
     loaded = done.stdout.split()
     assert "fetchc.cli.trace_engine" in loaded
     assert [name for name in loaded if "bpf" in name or name == "fetchc.ir.steps"] == []
+
+
+def test_a_trace_starts_without_what_few_traces_need() -> None:
+    code = "import sys, fetchc.cli.trace_command; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-E", "-S", "-c", code],
+        cwd=CHECKOUT, capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    loaded = set(done.stdout.split())
+    assert "fetchc.tracer.session" in loaded
+    rare = {"ctypes", "datetime", "pkgutil", "random", "shutil", "tempfile", "typing"}
+    assert not loaded & (
+        rare | {name for name in loaded if name.startswith("fetchc.debuginfo.dotnet")}
+    )
