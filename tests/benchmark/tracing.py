@@ -1,6 +1,6 @@
 """Measure ``fetchc trace`` beside bpftrace and perf: the same probes, one run.
 
-    python -m tests.benchmark.tracing [--events N] [--rounds N] [--json]
+    python -m tests.benchmark.tracing [--events N] [--rounds N] [--starts | --bursts] [--json]
 
 A program of its own calls a function as fast as it can. The definitions for perf and the program
 for bpftrace are what ``fetchc compile --format`` writes of the same expressions. Needs root;
@@ -9,6 +9,11 @@ for bpftrace are what ``fetchc compile --format`` writes of the same expressions
 Events a second: printed lines by the time from start to end of the tool, the best of the rounds
 that lost nothing, or of all where each lost some. CPU is by 100,000 events, the tool's own and the
 traced program's: of the round where their sum is the least, the starts of the tools included.
+
+Starts: a program calls a function all the time, and a tool that traces it starts. The time until
+it prints the first value, and its CPU time until then, children included, are the least
+of the rounds. fetchc starts with an empty cache, and again with what that left there. What perf
+takes is that of its two commands. ``--starts`` and ``--bursts`` measure one of the two only.
 """
 
 from __future__ import annotations
@@ -18,13 +23,18 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.benchmark.goals import Goal
+from tests.support.toolchains import ROOT, TOOLCHAINS
 from tests.support.tracefs import unavailable
 
 ARGUMENTS = (1, 5, 20)
@@ -154,6 +164,251 @@ class Bench:
         return Run(min(printed, self.events), seconds, cpu, programs, peak)
 
 
+# ------------------------------------------------------------------------------
+# From the start of a tool to its first value.
+
+STARTS = ("fetchc", "fetchc, cached", "bpftrace", "perf")
+FEW_MS = 300  # of CPU, that a cold start of fetchc may take
+LARGEST = "Go compiler"
+
+WAITING = """
+#include <netdb.h>
+#include <string.h>
+#include <unistd.h>
+struct row { long n; };
+__attribute__((noinline)) void hit(struct row *r) { __asm__ volatile("" :: "r"(r) : "memory"); }
+int main(void) {
+    struct row r = {0};
+    struct addrinfo hints, *found;
+    memset(&hints, 0, sizeof hints);
+    hints.ai_family = AF_INET;
+    hints.ai_flags = AI_NUMERICHOST;
+    for (;;) {
+        r.n++;
+        hit(&r);
+        if (!getaddrinfo("127.0.0.1", 0, &hints, &found))
+            freeaddrinfo(found);
+        usleep(1000);
+    }
+}
+"""
+GO = (
+    "package main; func f(n int) int { if n < 2 { return n }; return f(n-1) }; func main() { f(3) }"
+)
+PYTHON = "import time, sys\nwhile True: getattr(sys, 'path'); time.sleep(0.001)"
+
+
+@dataclass(frozen=True)
+class Started:
+    """A start of a tool: seconds until its first value, CPU seconds of it until then.
+
+    ``tracing`` is when fetchc said that it traces; None of the others.
+    """
+
+    first: float
+    cpu: float
+    tracing: float | None = None
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A file whose function is called all the time, by ``command``."""
+
+    name: str
+    file: str
+    function: str
+    expression: str
+    perf: str
+    command: tuple[str, ...]
+
+
+def waiting(folder: Path) -> list[Waiting]:
+    """The files that are here; a missing one is named."""
+    (folder / "waits.c").write_text(WAITING)
+    (folder / "waits.go").write_text(GO)
+    program = str(folder / "waits")
+    subprocess.run(["gcc", "-O2", "-g", "-o", program, folder / "waits.c"], check=True)
+    compiler = str(TOOLCHAINS / "benchmark/compile")
+    compiled = f"while :; do {compiler} -p main -o /dev/null {folder}/waits.go; done"
+    python, value = "/usr/bin/python3.11", "v->ob_type->tp_name"
+    libc, hints = "/lib/x86_64-linux-gnu/libc.so.6", "hints->ai_family"
+    compile_ = "cmd/compile/internal/ssa.Compile"
+    found = [
+        Waiting("small C", program, "hit", "r->n", "r->n", (program,)),
+        Waiting("libc", libc, "getaddrinfo", hints, hints, (program,)),
+        Waiting("python3.11", python, "PyObject_GetAttr", value, f"{value}:string",
+                (python, "-c", PYTHON)),
+        Waiting(LARGEST, compiler, compile_, "f.Entry.ID", "f->Entry->ID",
+                ("sh", "-c", compiled)),
+    ]  # fmt: skip
+    for one in found:
+        if not Path(one.file).exists():
+            print(f"skipped {one.name}: no {one.file} (.ci/setup --peers)", file=sys.stderr)
+    return [one for one in found if Path(one.file).exists()]
+
+
+@contextmanager
+def _running(command: Sequence[str]) -> Iterator[None]:
+    quiet = subprocess.DEVNULL
+    child = subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True)
+    try:
+        yield
+    finally:
+        os.killpg(child.pid, signal.SIGKILL)
+        child.wait()
+
+
+def _used(pid: int) -> float:
+    # CPU seconds of a process and its children, those that ended and those that run.
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    used = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return used + sum(_used(int(child)) for child in children)
+
+
+def _first_value(
+    command: Sequence[str], marks: tuple[str, ...], environment: dict[str, str]
+) -> Started:
+    # Until a line that has all ``marks``.
+    begin = time.monotonic()
+    tracing = None
+    child = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+        env=environment, cwd=ROOT, text=True,
+    )  # fmt: skip
+    assert child.stdout is not None
+    said = ""
+    try:
+        for line in child.stdout:
+            said += line
+            if line.startswith("tracing "):
+                tracing = time.monotonic() - begin
+            elif all(mark in line for mark in marks):
+                return Started(time.monotonic() - begin, _used(child.pid), tracing)
+    finally:
+        child.send_signal(signal.SIGINT)
+        child.communicate()
+    raise RuntimeError(f"{command[0]} printed no value: {said[:300]!r}")
+
+
+class Starts:
+    """Starts of the tools, while the functions they trace are called."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = waiting(folder)
+        self._environment = os.environ | {"XDG_CACHE_HOME": str(folder / "cache")}
+        self._environment.pop("PYTHONDONTWRITEBYTECODE", None)
+
+    def run(self, tool: str, one: Waiting) -> Started:
+        """Start a tool and wait for its first value."""
+        where = ["-x", one.file, "-f", one.function]
+        fetchc = [str(Path(sys.executable).with_name("fetchc"))]
+        match tool:
+            case "fetchc" | "fetchc, cached":
+                if tool == "fetchc":
+                    shutil.rmtree(self.folder / "cache", ignore_errors=True)
+                command = [*fetchc, "trace", one.expression, *where, "--format", "jsonl"]
+                return _first_value(command, ('{"event"',), self._environment)
+            case "bpftrace":
+                # At the entry: Debian's refuses to probe anywhere else.
+                asked = ["compile", one.expression, *where, "--at", "+0", "--format", "bpftrace"]
+                script = self.folder / "start.bt"
+                text = subprocess.run(
+                    [*fetchc, *asked], capture_output=True, text=True, check=True, cwd=ROOT
+                ).stdout
+                script.write_text(text)
+                command = ["bpftrace", "--unsafe", str(script)]
+                return _first_value(command, ("-", ": ", "="), self._environment)
+            case _:
+                return self._perf(one)
+
+    def _perf(self, one: Waiting) -> Started:
+        event = "fetchc_start:first"
+        remove = ["perf", "probe", "-q", "-d", event]
+        begin = time.monotonic()
+        adding = subprocess.Popen(
+            ["perf", "probe", "-q", "-x", one.file, f"{event}={one.function} {one.perf}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        _, status, used = os.wait4(adding.pid, 0)
+        adding.returncode = os.waitstatus_to_exitcode(status)
+        if adding.returncode:
+            raise RuntimeError(f"perf probe fails on {one.name}")
+        added = time.monotonic() - begin
+        try:
+            command = ["perf", "trace", "--no-syscalls", "-e", event, "-a"]
+            then = _first_value(command, (event,), self._environment)
+        finally:
+            subprocess.run(remove, capture_output=True, check=False)
+        return Started(added + then.first, used.ru_utime + used.ru_stime + then.cpu)
+
+
+Measured = dict[str, dict[str, list[Started]]]
+
+
+def starts(folder: Path, rounds: int) -> Measured:
+    """The starts of all tools on all files, in turns."""
+    bench = Starts(folder)
+    found: Measured = {one.name: {} for one in bench.files}
+    for one in bench.files:
+        with _running(one.command):
+            for _ in range(rounds):
+                for tool in STARTS:
+                    if _missing(tool.partition(",")[0]):
+                        continue
+                    try:
+                        found[one.name].setdefault(tool, []).append(bench.run(tool, one))
+                    except RuntimeError as failed:
+                        print(f"skipped: {failed}", file=sys.stderr)
+    return found
+
+
+def _least(runs: Sequence[Started]) -> Started:
+    said = [run.tracing for run in runs if run.tracing is not None]
+    first, cpu = min(run.first for run in runs), min(run.cpu for run in runs)
+    return Started(first, cpu, min(said, default=None))
+
+
+def start_goals(found: Measured) -> list[Goal]:
+    """Ahead of the peers on each file, and little CPU of a cold start on all but the largest."""
+    goals = []
+    for name, by_tool in found.items():
+        own = by_tool.get("fetchc")
+        if not own:
+            continue
+        mine = _least(own)
+        for peer in ("bpftrace", "perf"):
+            if runs := by_tool.get(peer):
+                theirs = _least(runs)
+                measured = f"{1000 * mine.first:.0f} ms, {peer} {1000 * theirs.first:.0f}"
+                goals.append(Goal(f"trace, first value, {name}, cold", measured, f"below {peer}",
+                                  mine.first < theirs.first))  # fmt: skip
+        if name != LARGEST:
+            goals.append(Goal(f"trace, CPU until then, {name}, cold", f"{1000 * mine.cpu:.0f} ms",
+                              f"at most {FEW_MS} ms", 1000 * mine.cpu <= FEW_MS))  # fmt: skip
+    return goals
+
+
+def _starts_table(found: Measured) -> Iterator[str]:
+    yield "ms until the first value; CPU until then; (until fetchc says that it traces)"
+    yield "| file | " + " | ".join(STARTS) + " |"
+    yield "|---|" + "---|" * len(STARTS)
+    for name, by_tool in found.items():
+        cells = []
+        for tool in STARTS:
+            least = _least(by_tool[tool]) if by_tool.get(tool) else None
+            cells.append(
+                "" if least is None else f"{1000 * least.first:.0f}; {1000 * least.cpu:.0f}"
+            )
+            if least is not None and least.tracing is not None:
+                cells[-1] += f" ({1000 * least.tracing:.0f})"
+        yield f"| {name} | " + " | ".join(cells) + " |"
+
+
+# ------------------------------------------------------------------------------
+
+
 def _missing(tool: str) -> str | None:
     name = tool.split()[0]
     if name == "fetchc":
@@ -176,38 +431,57 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser("python -m tests.benchmark.tracing", description=__doc__)
     parser.add_argument("--events", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--starts", action="store_true")
+    parser.add_argument("--bursts", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     reason = unavailable()
     if reason:
         print(f"cannot trace here: {reason}", file=sys.stderr)
         return 4
-    rows: dict[str, dict[int, list[Run]]] = {}
     with tempfile.TemporaryDirectory(prefix="fetchc_bench_") as folder:
-        bench = Bench(Path(folder), options.events)
-        for tool in TOOLS:
-            if reason := _missing(tool):
-                print(f"skipped {tool}: {reason}", file=sys.stderr)
-                continue
-            rows[tool] = {count: [] for count in ARGUMENTS}
-        for _ in range(options.rounds):  # in turns: what else the machine does hits them all
-            for tool, row in rows.items():
-                for count in ARGUMENTS:
-                    row[count].append(bench.run(tool, count))
+        rows = {} if options.starts else _bursts(Path(folder), options.events, options.rounds)
+        first = {} if options.bursts else starts(Path(folder), options.rounds)
     if options.json:
-        shown = {
-            tool: {count: [dataclasses.asdict(run) for run in runs] for count, runs in row.items()}
-            for tool, row in rows.items()
+        document = {
+            "events": options.events,
+            "results": {
+                tool: {count: list(map(dataclasses.asdict, runs)) for count, runs in row.items()}
+                for tool, row in rows.items()
+            },
+            "starts": {
+                name: {tool: list(map(dataclasses.asdict, runs)) for tool, runs in by_tool.items()}
+                for name, by_tool in first.items()
+            },
+            "goals": list(map(dataclasses.asdict, start_goals(first))),
         }
-        print(json.dumps({"events": options.events, "results": shown}, indent=1))
+        print(json.dumps(document, indent=1))
         return 0
-    print("events a second; CPU of the tool + the program by 100,000 events; peak memory")
-    print("| tool | " + " | ".join(f"{count} arguments" for count in ARGUMENTS) + " |")
-    print("|---|" + "---|" * len(ARGUMENTS))
+    if rows:
+        print("events a second; CPU of the tool + the program by 100,000 events; peak memory")
+        print("| tool | " + " | ".join(f"{count} arguments" for count in ARGUMENTS) + " |")
+        print("|---|" + "---|" * len(ARGUMENTS))
     for tool, row in rows.items():
         cells = [_cell(row[count], options.events) for count in ARGUMENTS]
         print(f"| {tool} | " + " | ".join(cells) + " |")
+    if first:
+        print(*_starts_table(first), sep="\n")
     return 0
+
+
+def _bursts(folder: Path, events: int, rounds: int) -> dict[str, dict[int, list[Run]]]:
+    rows: dict[str, dict[int, list[Run]]] = {}
+    bench = Bench(folder, events)
+    for tool in TOOLS:
+        if reason := _missing(tool):
+            print(f"skipped {tool}: {reason}", file=sys.stderr)
+            continue
+        rows[tool] = {count: [] for count in ARGUMENTS}
+    for _ in range(rounds):  # in turns: what else the machine does hits them all
+        for tool, row in rows.items():
+            for count in ARGUMENTS:
+                row[count].append(bench.run(tool, count))
+    return rows
 
 
 if __name__ == "__main__":

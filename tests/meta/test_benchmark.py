@@ -16,6 +16,7 @@ from tests.benchmark.plot import svg
 from tests.benchmark.report import goals, table, write_docs
 from tests.benchmark.subjects import BARE, KEPT, NEWER, SUBJECTS
 from tests.benchmark.tasks import NM, TASKS
+from tests.benchmark.tracing import LARGEST, Started, start_goals
 
 
 def test_cpu_time_memory_and_status_are_the_commands_own() -> None:
@@ -144,6 +145,18 @@ def test_each_goal_says_met_or_missed_and_why() -> None:
     shown = goals_table(found)
     assert shown[0] == "1 of 2 goals are met."
     assert shown[-2:] == ["| a | 1 s | 2 | met |", "| b | 3 s | 2 | **missed**: it is big |"]
+
+
+def test_goals_of_starts_compare_the_least_of_the_rounds() -> None:
+    ours = [Started(0.4, 0.09, 0.3), Started(0.2, 0.08, 0.1), Started(0.3, 0.31, 0.2)]
+    found = {
+        "small C": {"fetchc": ours, "bpftrace": [Started(0.25, 0.1)], "perf": [Started(0.1, 0.1)]},
+        LARGEST: {"fetchc": [Started(0.2, 0.5)]},
+    }
+    assert [(goal.measured, goal.met) for goal in start_goals(found)] == [
+        ("200 ms, bpftrace 250", True), ("200 ms, perf 100", False), ("80 ms", True),
+    ]  # fmt: skip
+    assert not start_goals({"libc": {"fetchc": [Started(0.2, 0.31)]}})[0].met
 
 
 def test_goals_of_tracing_are_of_its_document() -> None:
