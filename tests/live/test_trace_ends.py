@@ -102,11 +102,26 @@ def test_nobody_reads_on(program: Path) -> None:
     assert not alive(pid)
 
 
-def test_the_disk_is_full(program: Path) -> None:
+@pytest.mark.parametrize(
+    ("asked", "how"),
+    [(("n",), "loop"), (("n", "--format", "text"), "loop"), (("--summary",), "calls 3")],
+    ids=["jsonl", "text", "summary"],
+)
+def test_the_disk_is_full(asked: tuple[str, ...], how: str, program: Path) -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     try:
-        script = f"exec {program} loop >/dev/null"
-        words = ("n", "-x", program, "-f", "work", "--", "sh", "-c", script)
+        script = f"exec {program} {how} >/dev/null"
+        words: tuple[str | Path, ...] = (
+            *asked,
+            "-x",
+            program,
+            "-f",
+            "work",
+            "--",
+            "sh",
+            "-c",
+            script,
+        )
         with running(*words, stdout=full) as child:
             _, errors = child.communicate(timeout=SECONDS)
     finally:

@@ -171,9 +171,9 @@ def trace(capfd: pytest.CaptureFixture[str], *words: str | Path) -> Traced:
 
 @contextmanager
 def running(*words: str | Path, stdout: int = subprocess.PIPE) -> Iterator[subprocess.Popen[str]]:
-    """A trace in a process of its own, in JSON lines."""
-    own = ["--format", "jsonl", *engine(words)]
-    command = [sys.executable, "-m", "fetchc", "trace", *own, *map(str, words)]
+    """A trace in a process of its own, in JSON lines unless the words have another form."""
+    form = () if "--format" in words else ("--format", "jsonl")
+    command = [sys.executable, "-m", "fetchc", "trace", *form, *engine(words), *map(str, words)]
     with subprocess.Popen(
         command, stdout=stdout, stderr=subprocess.PIPE, text=True, cwd=ROOT
     ) as child:
