@@ -241,18 +241,15 @@ def _notes(placements: list[tuple[Probe, Probe]]) -> tuple[str, ...]:
     for entry, probe in placements:
         name = f"`{probe.named_after}`"
         if probe is not entry:
-            ahead = probe.address - entry.address
-            what = (
-                f"the probe of {name} is {ahead} bytes behind the entry, where all values are the"
+            moved[name] = (
+                f"the probe of {name} is {probe.address - entry.address} bytes behind the entry, "
+                "where all values are the same and the kernel emulates the instruction"
             )
-            moved[name] = f"{what} same and the kernel emulates the instruction"
         elif probe.single_stepped and name not in slow:
             other = _next_emulated(probe) if len(slow) < _NAMED else None
-            slow[name] = (
-                f"a hit of {name} takes about 15 times as long as one of an instruction that the "
-                "kernel emulates"
-                + (f", as at `--at +{other:#x}`: are the values there?" if other else "")
-            )
+            what = f"a hit of {name} takes about 15 times as long as at an instruction that the "
+            where = f"; `--at +{other:#x}` is one, where values may be elsewhere" if other else ""
+            slow[name] = f"{what}kernel emulates{where}"
     return (*_first(moved), *_first(slow))
 
 

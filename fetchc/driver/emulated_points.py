@@ -111,6 +111,16 @@ def _emulated_kinds(site: Site, kernel: Kernel) -> tuple[str, ...]:
     return () if site.program.in_kernel else kernel.emulated(site.program.architecture)
 
 
+# Parsed once: a glob asks for them of each function. By machine and kind.
+_ENCODINGS: dict[tuple[str, str], list[Instruction]] = {}
+
+
 def _encodings(site: Site, kinds: Iterable[str]) -> list[Instruction]:
-    tables = table(f"arch/{site.program.architecture}")["emulated"]
-    return [parse_instruction(text) for kind in kinds for text in tables[kind]]
+    machine = site.program.architecture
+    found: list[Instruction] = []
+    for kind in kinds:
+        if (machine, kind) not in _ENCODINGS:
+            texts = table(f"arch/{machine}")["emulated"][kind]
+            _ENCODINGS[machine, kind] = [parse_instruction(text) for text in texts]
+        found += _ENCODINGS[machine, kind]
+    return found
