@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.check import indexing
 from fetchc.check.array_dimensions import grid
-from fetchc.check.conversions import encoding, wrapped
+from fetchc.check.conversions import wrapped
 from fetchc.check.locations import optimized_by_gcc
 from fetchc.check.typed_tree import (
     Computed,
@@ -169,8 +169,7 @@ def element_range(
     if isinstance(high, int):
         # What is wrong with a constant is wrong whatever the other one will be.
         indexing.element_at(checker, base, high - 1, span, bounds)
-    counted = checker.resolved(base.type)
-    text = encoding(checker, first.type) if not isinstance(counted, StringType) else "text"
+    text = indexing.range_encoding(checker, base, first.type)
     range_type = RangeType(f"{checker.spell(first.type)}[]", None, first.type, text)
     return Ranged(first, start, low, high, bound, checker.program.intern(range_type), span)
 

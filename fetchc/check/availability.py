@@ -72,9 +72,15 @@ def availability_notes(
     hint: str | None = None
     where, later = [], []
     stored = False  # in a slot that is said to be there from the first instruction on
+    framed, is_local = False, variable.kind == "local"
+    body = site.program.body_address(function) if is_local else function.address
     for extent in site.program.extents(variable, function):
         if not isinstance(_sorted_out(site, function, variable, extent), nowhere):
-            low, high = extent.start - function.address, extent.end - function.address
+            start = extent.start
+            in_slot = isinstance(extent.place, InMemory | FrameRelative)
+            if is_local and in_slot and start < body < extent.end:
+                start, framed = body, True  # the slot is named before there is one
+            low, high = start - function.address, extent.end - function.address
             where.append((low, f"+{low:#x}..+{high:#x} ({_words(site, extent.place)})"))
             if low > 0:
                 later.append(extent)
@@ -84,8 +90,10 @@ def availability_notes(
         return (), None
     listed = ", ".join(text for _, text in where[:6])
     more = f" and {len(where) - 6} more" if len(where) > 6 else ""
-    if where[0][0] == 0 and not site.entry and variable.kind == "local":
-        hint = "probe where its frame is built: `--at body`, or a line"
+    if is_local and site.entry and (line := _line_behind(site, function, variable)) is not None:
+        hint = f"probe a line after its declaration: `--at :{line}`"
+    elif is_local and (framed or (where[0][0] == 0 and not site.entry)):
+        hint = "probe where its frame is built: `--at body`" + ("" if site.entry else ", or a line")
     elif where[0][0] == 0 and not site.entry:
         option = "--return" if site.returns or site.leaving else "--at"
         hint = f"probe the function's entry: leave out `{option}`"
@@ -96,6 +104,23 @@ def availability_notes(
     elif (first := _first_start(site, function, later)) is not None:
         hint = f"probe there: `--at +{first:#x}`"
     return (f"it is available at {listed}{more}",), hint
+
+
+def _line_behind(site: Site, function: Function, variable: Variable) -> int | None:
+    # The first line after the declaration, where the variable has a place at each of its addresses.
+    lines = site.program.code_map()
+    described = None if lines is None or not variable.line else lines.lines_of(function)
+    if described is None:
+        return None
+    later = sorted(line for line in described[1] if line > variable.line)
+    for line in later[:_TRIED]:
+        places = [
+            body_place(site.replaced(address=address, entry=False), function, variable)
+            for address in described[1][line]
+        ]
+        if not any(isinstance(place, Absent) for place in places):
+            return line
+    return None
 
 
 def _sorted_out(site: Site, function: Function, variable: Variable, extent: Extent) -> Place:

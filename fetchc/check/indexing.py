@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.check.conversions import encoding
 from fetchc.check.typed_tree import AssumedCount, Convert, Pointee, Shift, Subobject
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
@@ -36,6 +37,7 @@ __all__ = [
     "elements",
     "first_element",
     "has_open_end",
+    "range_encoding",
 ]
 
 _SLICE_WITH_CAPACITY = 3  # members: the pointer, the length, the capacity
@@ -90,12 +92,19 @@ def elements(
             raise refuse_window(found[1], span)
     start, type_id, each = first_element(checker, base, span)
     _bounds(checker, base, low, high, index_span)
-    inner = checker.resolved(type_id)
+    inner, text = checker.resolved(type_id), range_encoding(checker, base, type_id)
     if isinstance(inner, CharType):
-        # Whoever counts characters wants those, not a text that ends where a NUL is.
+        # A fetch-arg has them as numbers: its text would end where a NUL is, not at ``high``.
         type_id = checker.program.intern(IntType(inner.name, inner.size, inner.signed))
-    wanted = checker.array_of(type_id, high - low, each)
+    wanted = checker.array_of(type_id, high - low, each, text)
     return _moved(checker, start, type_id, low * each, wanted, span)
+
+
+def range_encoding(checker: Checker, base: Typed, element: TypeId) -> str:
+    """How a range of the elements of ``base`` makes a text; empty where they are no characters."""
+    if isinstance(checker.resolved(base.type), StringType):
+        return "text"
+    return encoding(checker, element)
 
 
 def assume_count(checker: Checker, base: Typed, least: int, span: Span, most: bool = False) -> None:

@@ -223,9 +223,11 @@ class SiteTypes:
         """The type of pointers to ``target``."""
         return self.program.intern(PointerType("", ByteSize(self.program.word_bytes), target))
 
-    def array_of(self, element: TypeId, count: int, each: int) -> TypeId:
+    def array_of(self, element: TypeId, count: int, each: int, encoding: str = "") -> TypeId:
         """The type of ``count`` elements of ``each`` bytes."""
-        return self.program.intern(ArrayType("", element, count, ByteSize(count * each)))
+        return self.program.intern(
+            ArrayType("", element, count, ByteSize(count * each), False, encoding)
+        )
 
     def word(self, signed: bool = False) -> TypeId:
         """The type of a machine word: registers, sizes, constants."""

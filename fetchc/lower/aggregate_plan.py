@@ -137,7 +137,7 @@ def pointer(
     inner = node
     while isinstance(inner, Convert):
         inner = inner.base
-    return AddressPlan(node, scalar) if isinstance(inner, Address) else None
+    return AddressPlan(node, scalar) if isinstance(inner, Address | Shift) else None
 
 
 class EntryCountPlan(Record):
@@ -180,13 +180,19 @@ class Elements(Record):
 
 
 class ArrayPlan(Record):
-    """An array of ``count`` elements (None: unknown). ``flat`` are those of its rows, in order."""
+    """An array of ``count`` elements (None: unknown). ``flat`` are those of its rows, in order.
+
+    ``text`` is the encoding where a reader shows all of them as a text; with ``to_nul`` those up to
+    the first NUL.
+    """
 
     node: Typed
     element: TypeId
     count: int | None
     flat: TypeId
     flat_count: int | None
+    text: str = ""
+    to_nul: bool = False
 
 
 class SlicePlan(Record):
@@ -334,7 +340,8 @@ def array_plan(checker: Checker, node: Typed, resolved: ArrayType) -> ArrayPlan:
         if not isinstance(inner, ArrayType) or inner.count is None or flat_count is None:
             break
         flat, flat_count = inner.element, flat_count * inner.count
-    return ArrayPlan(node, resolved.element, resolved.count, flat, flat_count)
+    text = resolved.encoding
+    return ArrayPlan(node, resolved.element, resolved.count, flat, flat_count, text)
 
 
 def _sequence(checker: Checker, node: Typed, resolved: SequenceType) -> SequencePlan:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fetchc.check import indexing
+from fetchc.check.conversions import encoding
 from fetchc.check.members import named_member
-from fetchc.check.typed_tree import Ranged, Special
+from fetchc.check.typed_tree import Convert, Located, Ranged, Special
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Symbol, Text, body
 from fetchc.lower.aggregate_arguments import array_string
@@ -17,6 +18,8 @@ from fetchc.lower.fetches import (
     bit_field_of,
     fetch_scalar,
     is_byte,
+    is_character,
+    is_string_pointer,
     load_word,
     memory_of,
     plain,
@@ -26,6 +29,7 @@ from fetchc.lower.fetches import (
 from fetchc.lower.string_plan import CountedStringPlan, counted_string_plan
 from fetchc.program.types import (
     ArrayType,
+    CharType,
     ComplexType,
     FloatType,
     IntType,
@@ -35,6 +39,7 @@ from fetchc.program.types import (
     StringType,
     StructType,
 )
+from fetchc.quantities import ByteSize
 from fetchc.syntax.tree import Format
 
 TYPE_CHECKING = False
@@ -86,8 +91,8 @@ def format_plan(
     match resolved:
         case RangeType(element=element, text=text):
             assert isinstance(node, Ranged)
-            if text and format.text in ("string", "ustring"):
-                return RangePlan(node, element, text)
+            if is_string and (text or is_byte(checker.resolved(element))):
+                return RangePlan(node, element, text or "text")
             each = plain(checker, element)
             if each is None or (decode := _elements(format, each.size)) is None:
                 return None
@@ -98,9 +103,25 @@ def format_plan(
         case StringType() if is_string:
             return counted_string_plan(checker, node, resolved)
         case ArrayType() if is_string:
-            return array_plan(checker, node, resolved)
+            return _array_of_text(checker, node, resolved, format)
         case _:
             return None
+
+
+def _array_of_text(
+    checker: Checker, node: Typed, resolved: ArrayType, format: Format
+) -> ArrayPlan | None:
+    # A range is as long as it was written, an array of characters up to its NUL.
+    planned = array_plan(checker, node, resolved)
+    element = checker.resolved(resolved.element)
+    if planned.text or is_character(element):
+        return planned
+    text = encoding(checker, resolved.element) or ("text" if is_byte(element) else "")
+    if text and resolved.count:
+        return planned.replaced(text=text, to_nul=True)
+    if is_string_pointer(checker, element) and format.base == "string":
+        return planned
+    return None
 
 
 def _elements(format: Format, size: int) -> Decode | None:
@@ -215,6 +236,11 @@ def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
             return pointed_string(checker, node, user)
         case ArrayType(element=element) if is_byte(checker.resolved(element)):
             return array_string(checker, array_plan(checker, node, resolved))
+        case IntType() if isinstance(node, Special | Located) and node.type == checker.word():
+            # `$arg1`, `%di`: no type says what it is
+            character = checker.program.intern(CharType("char", ByteSize(1), True))
+            pointer = Convert(node, checker.pointer_to(character), node.span)
+            return pointed_string(checker, pointer, user)
         case _:
             raise _unfit(
                 checker,

@@ -200,7 +200,8 @@ class ArrayType(Record):
     """One dimension of an array; the elements of an outer dimension are arrays.
 
     ``count`` is None where it is not fixed (flexible or variable-length arrays).
-    ``vector`` marks a SIMD vector type (DW_AT_GNU_vector).
+    ``vector`` marks a SIMD vector type (DW_AT_GNU_vector). ``encoding`` is, of a range ``a[0:4]``
+    of characters, how they make a text; its elements are numbers.
     """
 
     name: str
@@ -208,6 +209,7 @@ class ArrayType(Record):
     count: int | None
     size: ByteSize | None
     vector: bool = False
+    encoding: str = ""
 
 
 class FunctionType(Record):

@@ -68,7 +68,7 @@ def check_argument(
     shape: Shape | None = None
     for each in found.each():
         checker = Checker(each.site)
-        node = checker.check(argument.expression)
+        node = _checked(checker, argument)
         if node == before and _is_laid_out_alike(checker):
             continue
         before = node
@@ -78,6 +78,14 @@ def check_argument(
         warnings = checker.warnings
     assert shape is not None
     return CheckedArgument(text, label, argument, tuple(warnings), shape)
+
+
+def _checked(checker: Checker, argument: Argument) -> Typed:
+    # A container that nothing selects from is shown, not its address.
+    expression = argument.expression
+    if isinstance(expression, tree.ContainerOf) and argument.format is None:
+        expression = tree.Dereference(expression, expression.span)
+    return checker.check(expression)
 
 
 def unavailable(name: str, reason: str) -> CheckedArgument:
@@ -217,9 +225,7 @@ def _layouts(
     for each in found.each():
         checkers = [Checker(each.site) for _ in named]
         nodes = [
-            None
-            if isinstance(one.shape, UnavailableShape)
-            else checker.check(one.argument.expression)
+            None if isinstance(one.shape, UnavailableShape) else _checked(checker, one.argument)
             for checker, (one, _) in zip(checkers, named, strict=True)
         ]
         if nodes == before and layouts and all(map(_is_laid_out_alike, checkers)):

@@ -20,6 +20,7 @@ from fetchc.check.typed_tree import (
     Dispatched,
     FloatConstant,
     Operation,
+    Shift,
 )
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import (
@@ -280,7 +281,7 @@ class Shaper:
         inner = node
         while isinstance(inner, Convert):
             inner = inner.base
-        assert isinstance(inner, Address)
+        assert isinstance(inner, Address | Shift)
         value, offset = pointer(self.checker.site, inner)
         if offset == 0 or is_address(value):
             return self._leaf(scalar(self.checker, node, planned.scalar))
@@ -355,6 +356,17 @@ class Shaper:
         field, at = self.fields.block(start, size)
         return StringShape(field, size, "text", at, None, count, self.fields.guards(start))
 
+    def _text(
+        self, planned: plans.ArrayPlan, found: Memory, count: int, each: int, limits: Limits
+    ) -> RangeShape:
+        size = min(count * each, limits.row)
+        start = load_word(self.checker.site, found, planned.node.span)
+        assert isinstance(start, Deref)
+        field, at = self.fields.block(start, size)
+        guards = self.fields.guards(start)
+        units = StringShape(field, size, planned.text, at, None, None, guards)
+        return RangeShape(units, 0, 0, count, None, planned.to_nul)
+
     def _length(self, node: Typed, limits: Limits) -> Leaf:
         length = self.shape(node, None, limits)
         assert isinstance(length, Leaf)
@@ -381,6 +393,8 @@ class Shaper:
         found = where(checker.site, node)
         if inner.are_characters:
             return self._characters(node, found, total, limits)
+        if planned.text and isinstance(found, Memory) and inner.scalar is not None:
+            return self._text(planned, found, total, inner.scalar.size, limits)
         if inner.are_string_pointers:
             count = min(total, ELEMENTS)
             element = planned.element
