@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.diag.diagnostic import CompileError, DebugInfoError
+from fetchc.diag.diagnostic import CompileError, DebugInfoError, Diagnostic
 from fetchc.record import Record
 from fetchc.target.kernel_versions import running_version
 
@@ -10,7 +10,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.api.library import Program
     from fetchc.api.probe import Argument, Probe
-    from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = ["Outcome", "Question", "by_probe"]
 
@@ -18,19 +17,20 @@ __all__ = ["Outcome", "Question", "by_probe"]
 class Outcome:
     """One expression: its argument, or why it was refused."""
 
-    __slots__ = ("argument", "refused", "text", "whole")
+    __slots__ = ("argument", "refused", "text", "warnings", "whole")
 
     def __init__(self, text: str, whole: bool) -> None:
         self.text = text
         self.whole = whole
         self.argument: Argument | None = None
         self.refused: tuple[Diagnostic, ...] = ()
+        self.warnings: tuple[Diagnostic, ...] = ()  # of what has no argument of its own
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """Everything to say about the expression."""
         if self.argument is None:
-            return self.refused
+            return self.refused + self.warnings
         return self.argument.whole.warnings if self.whole else self.argument.warnings
 
 
@@ -73,28 +73,54 @@ class Question(Record):
     def outcomes(self, program: Program, probe: Probe | None) -> list[Outcome]:
         """What becomes of each expression, at ``probe`` or at the point that it names itself.
 
-        A refusal is an outcome, too.
+        A refusal is an outcome, too. ``$args`` has one of each parameter that can be fetched.
         """
-        version = self.version
         found = []
         for text in self.expressions:
-            one = Outcome(text, self.whole)
-            try:
-                if probe is None:
-                    argument = program.argument(text, self.returns, version, self.active)
-                else:
-                    argument = probe.compile(text)
-                if self.whole:
-                    argument.whole  # noqa: B018 - compiled now, so that a refusal is seen now
-                else:
-                    argument.fetcharg  # noqa: B018 - as above
-                one.argument = argument
-            except CompileError as refusal:
-                one.refused = refusal.diagnostics
-            except DebugInfoError as unreadable:
-                one.refused = (unreadable.diagnostic,)
-            found.append(one)
+            if probe is not None and text in ("$args", "$locals"):
+                found += self._each(program, probe, text)
+            else:
+                found.append(self._outcome(program, probe, text))
         return found
+
+    def _outcome(self, program: Program, probe: Probe | None, text: str) -> Outcome:
+        one = Outcome(text, self.whole)
+        try:
+            if probe is None:
+                argument = program.argument(text, self.returns, self.version, self.active)
+            else:
+                argument = probe.compile(text)
+            if self.whole:
+                argument.whole  # noqa: B018 - compiled now, so that a refusal is seen now
+            else:
+                argument.fetcharg  # noqa: B018 - as above
+            one.argument = argument
+        except CompileError as refusal:
+            one.refused = refusal.diagnostics
+        except DebugInfoError as unreadable:
+            one.refused = (unreadable.diagnostic,)
+        return one
+
+    def _each(self, program: Program, probe: Probe, text: str) -> list[Outcome]:
+        whole = Outcome(text, self.whole)
+        try:
+            each = [self._outcome(program, probe, name) for name in probe.stands_for(text)]
+        except CompileError as refusal:
+            whole.refused = refusal.diagnostics
+            return [whole]
+        found = [one for one in each if one.argument is not None]
+        refused = {one.text: one.refused[0] for one in each if one.argument is None}
+        if not each:
+            what = f"`{probe.named_after}` has nothing here that `{text}` stands for"
+            whole.refused = (Diagnostic("FC0201", what, help="name an expression"),)
+        elif refused:
+            listed = ", ".join([f"`{name}`" for name in refused])
+            why = tuple(dict.fromkeys([one.message for one in refused.values()]))
+            help = f"`fetchc trace '{text}'` shows more than one fetch-arg can hold"
+            code = "FC0605" if found else "FC0401"
+            left = (Diagnostic(code, f"`{text}` leaves out {listed}", notes=why, help=help),)
+            whole.refused, whole.warnings = ((), left) if found else (left, ())
+        return [*found, whole] if whole.diagnostics else found
 
 
 def by_probe(outcomes: list[Outcome]) -> list[tuple[Probe, list[Argument]]]:

@@ -127,7 +127,7 @@ class Argument:
         return (self._bare or self.whole).warnings
 
 
-_GROUPS = {"$args": ("parameter",), "$locals": ("local", "captured")}
+_GROUPS = {"$args": ("parameter", "argument"), "$locals": ("local", "captured")}
 
 
 class Probe:
@@ -324,18 +324,31 @@ class Probe:
 
         One that cannot be fetched here has the reason in place of a value.
         """
-        if text not in _GROUPS:
+        names = self.stands_for(text)
+        if names == (text,):
             return (self.asked(text),)
         from fetchc.tracer.event_plan import unavailable
 
-        found = [one for one in self.variables() if one.kind in _GROUPS[text]]
         listed = []
-        for name in dict.fromkeys([one.name for one in found]):
+        for name in names:
             try:
                 listed.append(self.asked(name))
             except CompileError as refused:
                 listed.append(unavailable(name, refused.diagnostics[0].message))
         return tuple(listed)
+
+    def stands_for(self, text: str) -> tuple[str, ...]:
+        """The names of the variables that ``$args`` or ``$locals`` stands for; of others itself.
+
+        Raises CompileError FC0903 where no debug information has names.
+        """
+        if text not in _GROUPS:
+            return (text,)
+        from fetchc.driver.visible_variables import visible
+
+        with self._lock:
+            found = visible(self._program, self._found, self._kernel, _GROUPS[text])
+        return tuple(dict.fromkeys([one.name for one in found]))
 
     def plan(
         self, wanted: Sequence[str | CheckedArgument], group: str, event: str | None = None

@@ -42,6 +42,7 @@ __all__ = [
     "special",
 ]
 
+_OF_READER = ("pid", "tid", "cpu", "time", "function")
 _LATER = {
     "args": "all parameters at once",
     "locals": "all variables at once",
@@ -91,6 +92,7 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     if name == "current":
         return current_task(checker, span)
     stem, number = name.rstrip("0123456789"), name[len(name.rstrip("0123456789")) :]
+    name = "retval" if name == "ret" else name
     if name == "retval" or (stem == "ret" and number):
         if checker.site.leaving and has_own_returns(checker.site):
             from fetchc.check.go_results import result_by_number
@@ -105,6 +107,14 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
         from fetchc.check.goroutine import goroutine_number
 
         return goroutine_number(checker, span)
+    if name in _OF_READER:
+        raise reject(
+            "FC0103",
+            f"`${name}` is no value that a probe fetches",
+            span,
+            "known to the reader",
+            help=f"`fetchc trace '${name}'` shows it by itself, and `--filter` compares it",
+        )
     if name in _LATER:
         raise reject(
             "FC0103",

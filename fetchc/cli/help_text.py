@@ -32,7 +32,9 @@ GROUPS = (
     ("Where to probe", "-f 'main.(*server).handle' --return", (
         "function", "functions", "prototypes", "at", "return", "unsafe_return", "active", "kernel",
     )),
-    ("What to fetch", "--expr '-r.Count'", ("expr", "batch", "long", "full_types", "fields")),
+    ("What to fetch", "--expr '-r.Count'", (
+        "expr", "calls_only", "batch", "long", "full_types", "fields",
+    )),
     ("Which events", "-p nginx --filter 'n > 3' --timeout 10s", (
         "pid", "filter", "count", "timeout", "strict",
     )),

@@ -122,7 +122,7 @@ COMMANDS = {
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
-            "summary", "stack", "stack_bytes", "strict", "engine", "traced", "results", "time",
+            "summary", "stack", "stack_bytes", "calls_only", "strict", "engine", "traced", "results", "time",
             "pretty",
             *_READING,
         ), True,
@@ -296,6 +296,9 @@ OPTIONS = {
         "stack_bytes", ("--stack-bytes",), "N", "copy N bytes of each stack; default: 16384",
         number=int,
     ),
+    "calls_only": Option(
+        "calls_only", ("--calls-only",), None, "calls without values; default: $args, named with -f"
+    ),
     "strict": Option("strict", ("--strict",), None, "only functions that have all of the EXPRs"),
     "engine": Option(
         "engine", ("--engine",), "E", "how the kernel records: auto, bpf or tracefs",
@@ -405,6 +408,7 @@ class Options:
         self.summary = False
         self.stack = ""  # or how: names, lines, fp
         self.stack_bytes: int | None = None
+        self.calls_only = False
         self.strict = False
         self.engine = "auto"
         self.filters: list[str] = []

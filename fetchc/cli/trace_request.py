@@ -5,6 +5,7 @@ from __future__ import annotations
 from fetchc.diag.diagnostic import CompileError, Diagnostic
 from fetchc.ir.fetch import Decode
 from fetchc.record import Record
+from fetchc.tracer.events import OF_EVENT
 from fetchc.tracer.filter_conditions import (
     All,
     Condition,
@@ -80,13 +81,16 @@ class BuiltIn(Record):
 _NUMBER = Leaf("", Decode("integer"))
 _TEXT = Leaf("", Decode("text"))
 
+
+def _of_event(name: str) -> BuiltIn:
+    source = OF_EVENT[name]
+    text = name in ("comm", "function")
+    return BuiltIn(lambda event, latency: source(event), _TEXT if text else _NUMBER)
+
+
 BUILTINS = {
     "$latency": BuiltIn(lambda event, latency: latency, _NUMBER),
-    "$pid": BuiltIn(lambda event, latency: event.pid, _NUMBER),
-    "$tid": BuiltIn(lambda event, latency: event.thread, _NUMBER),
-    "$cpu": BuiltIn(lambda event, latency: event.cpu, _NUMBER),
-    "$comm": BuiltIn(lambda event, latency: event.comm, _TEXT),
-    "$function": BuiltIn(lambda event, latency: event.plan.function, _TEXT),
+    **{f"${name}": _of_event(name) for name in OF_EVENT},
 }
 """Words that ``--filter``, ``--histogram`` and ``--by`` take beside expressions."""
 
@@ -111,6 +115,7 @@ class Measure(Record):
 class Request(Record):
     """``shown`` are the expressions to print; ``further`` those that only filters and tables
     need. ``lines``: whether single events are printed. ``measures`` and ``keys`` are the table's.
+    ``by_default``: no expression says what to print: of a function that is named, its parameters.
     """
 
     shown: tuple[str, ...]
@@ -119,6 +124,7 @@ class Request(Record):
     lines: bool
     measures: tuple[Measure, ...] = ()
     keys: tuple[str, ...] = ()
+    by_default: bool = False
 
 
 def request(options: Options) -> Request:
@@ -134,8 +140,10 @@ def request(options: Options) -> Request:
             raise Usage("$latency needs --latency or --since FUNCTION")
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
     lines = options.format != "folded" and (bool(shown) or not _counts(options))
+    calls = options.calls_only or options.returns or options.latency or options.since
+    by_default = lines and not (shown or calls or options.stack) and bool(options.functions)
     filter = All(tuple(filters)) if filters else None
-    return Request(shown, tuple(further), filter, lines, measures, keys)
+    return Request(shown, tuple(further), filter, lines, measures, keys, by_default)
 
 
 def _measures(options: Options) -> tuple[Measure, ...]:
@@ -229,6 +237,8 @@ def _together(options: Options) -> None:
     if options.at and len(options.functions) > 1:
         raise Usage("--at takes one function")
     shown = bool(options.operands or options.expr)
+    if options.calls_only and shown:
+        raise Usage("--calls-only shows no values: leave it or EXPR out")
     if options.stack and _counts(options) and not (shown or options.summary):
         raise Usage("--stack is shown with single events, or counted by --summary: name an EXPR")
     if options.stack_bytes is not None and options.stack not in ("names", "lines"):

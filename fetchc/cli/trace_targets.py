@@ -20,6 +20,7 @@ from fetchc.tracer.filter_conditions import (
 )
 from fetchc.tracer.install import PROBED, file_of
 from fetchc.tracer.kallsyms import BLACKLIST, SYMBOLS, ambiguous, untraceable
+from fetchc.tracer.value_shapes import UnavailableShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -298,13 +299,13 @@ class _Collecting:
     def function(self, name: Name) -> None:
         """Probe the function of that name, or say why not."""
         try:
-            self._probed(name.text, self._options.at)
+            self._probed(name.text, self._options.at, self._texts(name))
         except CompileError as refused:
             if name.by_glob and refused.reason == "several functions":
                 listed = [one["address"] for one in self._program.described(name.text)]
                 addresses = [address for address in listed if address is not None]
                 for address in addresses:
-                    self._at_address(name.text, f"{address:#x}")
+                    self._at_address(name.text, f"{address:#x}", self._texts(name))
                 if addresses:
                     return
             if not name.by_glob and refused.diagnostics[0].code == _NO_FUNCTION:
@@ -315,7 +316,7 @@ class _Collecting:
     def points(self) -> None:
         """Probe what the expressions name themselves (``x @ main.f``), or the address given."""
         if self._options.at is not None:
-            self._at_address("", self._options.at)
+            self._at_address("", self._options.at, self._request.shown)
             return
         by_point: dict[tuple[str, str, int], tuple[Probe, list[str]]] = {}
         for text in self._request.shown:
@@ -336,14 +337,19 @@ class _Collecting:
         probe = self._emulated(probe, function)
         self.chosen.append(Target("start", probe.plan((), self._group, self._event(probe)), ()))
 
-    def _at_address(self, name: str, address: str) -> None:
+    def _texts(self, name: Name) -> tuple[str, ...]:
+        # A pattern can mean thousands of functions, whose parameters nobody wants to wait for.
+        by_default = self._request.by_default and not name.by_glob
+        return ("$args",) if by_default else self._request.shown
+
+    def _at_address(self, name: str, address: str, texts: tuple[str, ...]) -> None:
         try:
-            self._probed(None, address)
+            self._probed(None, address, texts)
         except CompileError as refused:
             text = "" if name else address  # of a function by its name, nobody writes its address
             self.left_out.append(LeftOut(name, text, refused.diagnostics))
 
-    def _probed(self, name: str | None, at: str | None) -> None:
+    def _probed(self, name: str | None, at: str | None, texts: tuple[str, ...]) -> None:
         latency = self._options.latency
         active = self._options.active
         returns = self._options.returns and not latency
@@ -357,8 +363,8 @@ class _Collecting:
             self._calls(self._emulated(probe, whole), self._emulated(leave, whole))
             return
         if at is None and probe.parameters_stored_later:
-            probe = self._where_stored(probe, name)
-        self._hits(self._emulated(probe, whole), self._request.shown)
+            probe = self._where_stored(probe, name, texts)
+        self._hits(self._emulated(probe, whole), texts)
 
     def _emulated(self, probe: Probe, name: str | None) -> Probe:
         # Where a hit takes the least time, unless an instruction is named or its address asked for.
@@ -371,32 +377,25 @@ class _Collecting:
             self.placements.append((probe, found))
         return found
 
-    def _where_stored(self, entry: Probe, name: str | None) -> Probe:
+    def _where_stored(self, entry: Probe, name: str | None, texts: tuple[str, ...]) -> Probe:
         # After the prologue, if more of the expressions compile there.
-        refused = self._refusals(entry)
+        texts += self._request.further
+        refused = _missing(entry, texts)
         if not refused:
             return entry
         try:
             body = self._program.probe(name, "body")
         except CompileError:
             return entry  # which is refused in its own words
-        if len(self._refusals(body)) >= len(refused):
+        if len(_missing(body, texts)) >= len(refused):
             return entry
         self.warnings.append(("", _moved(body, refused[0])))
         return body
 
-    def _refusals(self, probe: Probe) -> list[CompileError]:
-        refused = []
-        for text in (*self._request.shown, *self._request.further):
-            try:
-                probe.asked(text)
-            except CompileError as refusal:
-                refused.append(refusal)
-        return refused
-
     def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
         try:
-            asked, without = self._each(probe, texts, lambda text: _asked_all(probe, text))
+            ask = _parameters if self._request.by_default else _asked_all
+            asked, without = self._each(probe, texts, lambda text: ask(probe, text))
             shown = _once([one for listed in asked for one in listed])
             request = _resolved(self._request, lambda text: _asked(probe, text))
             wanted = [*shown, *self._further(probe, shown, request)]
@@ -408,6 +407,10 @@ class _Collecting:
             if len(parts) > 1 and _unlike(refused):
                 for part, _ in parts:
                     self._hits(part, texts)
+                return
+            if self._request.by_default and texts and not refused.text:
+                self.without.append(LeftOut(probe.named_after, "$args", refused.diagnostics))
+                self._hits(probe, ())  # its parameters are too many for an event
                 return
             self._leave_out(probe, refused)
             return
@@ -520,11 +523,32 @@ class _Collecting:
             once.add(each.message)
 
 
-def _moved(body: Probe, refused: CompileError) -> Diagnostic:
+def _missing(probe: Probe, texts: tuple[str, ...]) -> list[str]:
+    """Why values of the expressions cannot be fetched."""
+    found = []
+    for text in texts:
+        try:
+            shapes = [one.shape for one in probe.asked_all(text)]
+        except CompileError as refused:
+            found.append(refused.diagnostics[0].message)
+        else:
+            found += [one.reason for one in shapes if isinstance(one, UnavailableShape)]
+    return found
+
+
+def _parameters(probe: Probe, text: str) -> tuple[CheckedArgument, ...]:
+    # Nobody asked for them: where the file names none, the calls are all there is.
+    try:
+        return probe.asked_all(text)
+    except CompileError:
+        return ()
+
+
+def _moved(body: Probe, why: str) -> Diagnostic:
     return Diagnostic(
         "FC0633",
         f"the probe of `{body.named_after}` is set after the prologue",
-        notes=(f"at the entry {refused.diagnostics[0].message}",),
+        notes=(f"at the entry {why}",),
         help="`--at body` chooses this point, `--at +0` the entry",
     )
 

@@ -46,13 +46,16 @@ class VisibleVariable(Record):
         return f"<fetchc.Variable {self.name}: {self.type}, {self.where}>"
 
 
-def visible(program: Program, found: ProbePoint, kernel: Kernel) -> tuple[VisibleVariable, ...]:
+def visible(
+    program: Program, found: ProbePoint, kernel: Kernel, kinds: tuple[str, ...] = ()
+) -> tuple[VisibleVariable, ...]:
     """Locals and parameters visible at the site, those first that hide later ones.
 
-    At a static probe its arguments come before them.
+    At a static probe its arguments come before them. ``kinds``: those kinds alone.
     """
     function = found.site.function
-    shown = [] if found.site.static is None else _handed_over(found, kernel)
+    handed_over = found.site.static is not None and "argument" in (kinds or ("argument",))
+    shown = _handed_over(found, kernel) if handed_over else []
     if function is None or function.die is None:
         if shown:
             return tuple(shown)
@@ -63,7 +66,8 @@ def visible(program: Program, found: ProbePoint, kernel: Kernel) -> tuple[Visibl
         if not variable.name or variable.name in seen:
             continue  # an inner declaration hides it, and n@LINE picks the outer one
         seen.add(variable.name)
-        shown.append(_shown(found, kernel, variable, results))
+        if not kinds or variable.kind in kinds:
+            shown.append(_shown(found, kernel, variable, results))
         results += variable.kind == "result"
     return tuple(shown)
 

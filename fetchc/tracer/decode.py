@@ -10,7 +10,7 @@ import struct
 
 from fetchc.record import assert_never
 from fetchc.tracer.display_values import Unavailable
-from fetchc.tracer.events import COMM, PLAN_INDEX, Event, Field, Format
+from fetchc.tracer.events import COMM, OF_EVENT, PLAN_INDEX, Event, Field, Format
 from fetchc.tracer.guards import PID, THREAD
 from fetchc.tracer.install import own_names
 from fetchc.tracer.list_values import ElementMakers
@@ -47,6 +47,7 @@ from fetchc.tracer.value_shapes import (
     MultiArrayShape,
     NotationShape,
     NumbersShape,
+    OfEventShape,
     OperationShape,
     OptionalShape,
     RangeShape,
@@ -211,6 +212,8 @@ class ShapeMakers(ElementMakers):
                 return type_switch(makers[0], makers[1], name, of_types)
             case CastShape():
                 return self._of_type(shape, path, trusted)
+            case OfEventShape():
+                return lambda data, faults: None  # no byte of the record: :meth:`Decoder.event`
             case UnavailableShape(reason=reason):
                 return lambda data, faults: Unavailable(reason)
             case OptionalShape():
@@ -339,6 +342,11 @@ class Decoder:
         self._format = format
         self.plans = plans
         self._readers: dict[int, tuple[Reader, ReadValues]] = {}
+        self._of_event = [
+            [(one.label, OF_EVENT[one.shape.name]) for one in plan.values
+             if isinstance(one.shape, OfEventShape)]
+            for plan in plans
+        ]  # fmt: skip
         self._processes = processes
         self._symbol = symbol
         self._which = places.get(PLAN_INDEX)
@@ -366,7 +374,7 @@ class Decoder:
             process = stack.process
         else:
             process = self._processes.of(thread, nanoseconds)
-        return Event(
+        event = Event(
             self.plans[which],
             process,
             thread,
@@ -378,6 +386,9 @@ class Decoder:
             faults,
             stack,
         )
+        for label, source in self._of_event[which]:
+            args[label] = source(event)
+        return event
 
     def line_readers(
         self,

@@ -16,8 +16,8 @@ from fetchc.syntax import tree
 from fetchc.syntax.expression_parser import written
 from fetchc.tracer.caller_values import argument_shape
 from fetchc.tracer.event_fields import Fields
-from fetchc.tracer.events import COMM, PLAN_INDEX, EventValue, FaultProbe, Plan
-from fetchc.tracer.value_shapes import UnavailableShape
+from fetchc.tracer.events import COMM, OF_EVENT, PLAN_INDEX, EventValue, FaultProbe, Plan
+from fetchc.tracer.value_shapes import OfEventShape, UnavailableShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,6 +63,12 @@ def check_argument(
     span = argument.expression.span
     start, end = written(argument, text)
     label = argument.name or text[start:end]
+    match argument.expression:
+        case tree.Special(name=name) if name in OF_EVENT and name != "comm":
+            if argument.format is not None:
+                what = f"`${name}` is a value of the reader, and takes no format"
+                raise reject("FC0307", what, argument.format.span, "does not fit")
+            return CheckedArgument(text, label, argument, (), OfEventShape(name))
     warnings: list[Diagnostic] = []
     before: Typed | None = None
     shape: Shape | None = None
@@ -225,7 +231,9 @@ def _layouts(
     for each in found.each():
         checkers = [Checker(each.site) for _ in named]
         nodes = [
-            None if isinstance(one.shape, UnavailableShape) else _checked(checker, one.argument)
+            None
+            if isinstance(one.shape, OfEventShape | UnavailableShape)
+            else _checked(checker, one.argument)
             for checker, (one, _) in zip(checkers, named, strict=True)
         ]
         if nodes == before and layouts and all(map(_is_laid_out_alike, checkers)):

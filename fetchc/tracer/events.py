@@ -6,7 +6,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Callable, Hashable
 
     from fetchc.ir.fetch import Fetch
     from fetchc.tracer.unwind import StackCopy
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMM",
+    "OF_EVENT",
     "PLAN_INDEX",
     "BpfRecord",
     "Event",
@@ -226,6 +227,17 @@ class Event:
         values = ", ".join(f"{label}={value!r}" for label, value in self.args.items())
         task = f"{self.comm}/{self.pid}"
         return f"<fetchc.Event {self.name} {task} at {self.timestamp:.6f} {values}".rstrip() + ">"
+
+
+OF_EVENT: dict[str, Callable[[Event], Value]] = {
+    "pid": lambda event: event.pid,
+    "tid": lambda event: event.thread,
+    "cpu": lambda event: event.cpu,
+    "time": lambda event: event.timestamp,
+    "comm": lambda event: event.comm,
+    "function": lambda event: event.plan.function,
+}
+"""What a reader knows of an event by itself: ``$pid``, ``$tid``, ...; the last two are texts."""
 
 
 # ------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from fetchc.tracer.events import COMM, PLAN_INDEX
 from fetchc.tracer.guards import HIGHEST, LOWEST, OF_KERNEL
 from fetchc.tracer.number_values import CODES, meaning
 from fetchc.tracer.string_values import WIDTHS, decoded
-from fetchc.tracer.value_shapes import Leaf, StringShape
+from fetchc.tracer.value_shapes import Leaf, OfEventShape, StringShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -406,6 +406,11 @@ class _Function:
                 leaf.guards
             ):
                 return self._number(leaf, form)
+            case OfEventShape():
+                # :meth:`.decode.Decoder.event` has it, and a line of such values is made of events.
+                if form is not None:
+                    self._made.append(" return None")
+                return "None"
             case StringShape(length=Leaf() as length) as text if self._is_counted(text, length):
                 return self._counted(text, length, form)
             case shape:

@@ -34,6 +34,7 @@ __all__ = [
     "MultiArrayShape",
     "NotationShape",
     "NumbersShape",
+    "OfEventShape",
     "OperandShape",
     "OperationShape",
     "OptionalShape",
@@ -467,6 +468,12 @@ class SizedStringShape(Record):
     length: Shape
 
 
+class OfEventShape(Record):
+    """What the reader knows of each event: ``name`` is a key of ``OF_EVENT`` in :mod:`.events`."""
+
+    name: str
+
+
 class UnavailableShape(Record):
     """A variable that cannot be fetched here, and why: its value is that text."""
 
@@ -515,5 +522,6 @@ Shape = (
     | BoundsCheckShape
     | OptionalShape
     | InterfaceShape
+    | OfEventShape
     | UnavailableShape
 )

@@ -134,7 +134,7 @@ def test_vectors_in_memory_are_lists_of_numbers(
     numbers = "[1.5, -2.0, 3.0, 4.0]"
     rest = ", 0" * 12
     assert shown == (
-        f'lanes.q[1]=-2.0  lanes.q={numbers}  lanes.b[0:4]="ab\\x00c"  '
+        f"lanes.q[1]=-2.0  lanes.q={numbers}  lanes.b[0:4]=[97, 98, 0, 99]  "
         f"lanes={{n=1, q={numbers}, b=[97, 98, 0, 99{rest}]}}"
     )
 

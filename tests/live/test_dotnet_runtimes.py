@@ -119,7 +119,8 @@ def test_values(
 def test_a_span_of_characters_is_a_text(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     seen, printed = traced(NETCORE31, program, "TryParse", capfd)
     assert len(printed) == 3
-    assert seen[-3:] == printed
+    # The program prints the last one as numbers.
+    assert seen[-3:] == [[*values[:2], "".join(map(chr, values[2]))] for values in printed]
 
 
 def test_a_wrong_value_is_noticed(program: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -192,3 +192,33 @@ def test_more_than_one_thread_and_fork(capfd: pytest.CaptureFixture[str], progra
     pids = [each["pid"] for each in traced.objects]
     assert sorted(pids.count(pid) for pid in set(pids)) == [2, 3]
     assert json.dumps(traced.objects[0])
+
+
+def test_what_the_reader_knows_of_an_event(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    wanted = ["n", "$pid", "task=$tid", "$cpu", "$time", "$comm", "$function"]
+    words = ["-x", program, "-f", "work", "--format", "jsonl"]
+    found = trace(capfd, *wanted, "--filter", "$pid > 1", *words, "--", program, "calls", "3")
+    assert [event["args"] for event in found.objects] == [
+        {
+            "n": number, "$pid": one["pid"], "task": one["thread"], "$cpu": one["cpu"],
+            "$time": one["timestamp"], "$comm": one["comm"], "$function": "work",
+        }
+        for number, one in enumerate(found.objects)
+    ]  # fmt: skip
+    assert len(found.objects) == 3
+    for text, code in (("$pid + 1", "FC0103"), ("$pid:x32", "FC0307")):
+        refused = trace(capfd, text, *words, "--", program, "calls", "1")
+        assert refused.status == 1
+        assert code in refused.errors
+        assert not refused.program  # it was not started
+
+
+def test_parameters_are_shown_where_nothing_else_is(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["-x", program, "-f", "nap", "--format", "jsonl", "--", program, "nap", "2"]
+    assert trace(capfd, *words).args == [{"ms": 1}, {"ms": 2}]
+    assert trace(capfd, "--calls-only", *words).args == [{}, {}]
+    assert trace(capfd, "--return", "$ret", *words).args == [{"$ret": 1}, {"$ret": 2}]

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 import fetchc
+from fetchc.cli import main
 from fetchc.tracer.value_shapes import UnavailableShape
 from tests.support.programs import fixture
 
@@ -40,3 +43,18 @@ def test_they_are_no_one_value() -> None:
         with pytest.raises(fetchc.CompileError) as refused:
             probe.compile(text)
         assert refused.value.diagnostics[0].code == "FC0103"
+
+
+def test_compile_has_each_that_a_fetch_arg_can_hold(capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["-x", GO, "-f", "main.(*server).handleRequest", "--kernel", "6.1"]
+    assert main(["compile", "$args", *where]) == 0
+    printed = capsys.readouterr()
+    assert printed.out.split() == ["%ax:x64", "%di:x64"]
+    assert "warning[FC0605]: `$args` leaves out `w`" in printed.err
+    assert main(["compile", "$args", *where, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert [one["name"] for one in document["probes"][0]["args"]][:1] == ["s"]
+    assert main(["compile", "$locals", "-x", C, "-f", "visit", "--kernel", "6.1"]) == 1
+    assert "error[FC0401]: `$locals` leaves out `sum`" in capsys.readouterr().err
+    assert main(["compile", "$locals", "-x", C, "-f", "triple", "--kernel", "6.1"]) == 1
+    assert "nothing here that `$locals` stands for" in capsys.readouterr().err

@@ -82,6 +82,7 @@ def test_keys_are_apart_at_commas(text: str, keys: tuple[str, ...]) -> None:
         (("-f", "f", "-f", "g", "--at", "+4"), "--at takes one function"),
         (("n @ f", "--latency"), "--latency measures whole functions: name them with -f FUNCTION"),
         (("-f", "f", "--stack", "--histogram", "n"), "name an EXPR"),
+        (("n", "-f", "f", "--calls-only"), "--calls-only shows no values: leave it or EXPR out"),
         (("-f", "f", "--stack-bytes", "4096"), "--stack-bytes needs --stack"),
         (("-f", "f", "--stack=fp", "--stack-bytes", "4096"), "--stack-bytes needs --stack"),
         (("-f", "f", "--stack", "--stack-bytes", "8"), "takes 64 to 64512, not `8`"),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from fetchc.api.library import Program
+from fetchc.api.probe import Probe
 from fetchc.cli import parse, trace_targets
 from fetchc.cli.option_table import Options
 from fetchc.cli.trace_request import request
 from fetchc.cli.trace_targets import CALLER, FRAME, GOROUTINE, Targets, collect, named
-from fetchc.diag.diagnostic import CompileError
+from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.tracer.event_plan import CheckedArgument
+from fetchc.tracer.events import Plan
 from fetchc.tracer.filter_conditions import comparisons
 from tests.support.btfwriter import BtfWriter
 from tests.support.programs import fixture
@@ -326,3 +330,57 @@ def test_a_goroutine_that_is_not_known_at_the_return_is_refused_in_words_of_the_
     assert "$goid" not in left.text
     assert said.message == "at the return of `main.callMaps` its goroutine is not known"
     assert said.help == "trace one of the two: leave `--latency` out"
+
+
+def labels(found: Targets) -> list[tuple[str, list[str]]]:
+    return [
+        (one.plan.function or "", [each.label for each in one.plan.values]) for one in found.chosen
+    ]
+
+
+def test_parameters_are_the_default_of_a_function_that_is_named() -> None:
+    assert labels(targets(C, "-f", "visit")) == [("visit", ["r", "depth"])]
+    assert targets(C, "-f", "visit", "-f", "triple").chosen[1].labels == ("n",)
+    handle = "main.(*server).handleRequest"
+    assert labels(targets(GO, "-f", handle, "--filter", "r.Id > 3"))[0][1] == [
+        "s",
+        "w",
+        "r",
+        "r.Id",
+    ]
+    for words in (
+        ["--calls-only"],
+        ["--return"],
+        ["--stack"],
+        ["--summary"],
+        ["--since", "triple"],
+    ):
+        found = targets(C, "-f", "visit", *words)
+        assert all(one.labels == () for one in found.chosen), words
+    assert labels(targets(C, "-f", "visi*")) == [("visit", [])]
+
+
+def test_what_has_no_parameters_is_traced_without() -> None:
+    stripped = targets(str(fixture("go/stripped/go1.27")), "-f", "main.main")
+    assert [(one.role, one.labels) for one in stripped.chosen] == [("hit", ())]
+    assert stripped.without == ()
+
+
+def test_parameters_that_are_too_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    def plan(probe: Probe, wanted: Sequence[CheckedArgument], *rest: str) -> Plan:
+        if wanted:
+            raise reject("FC0505", "too many")
+        return given(probe, wanted, *rest)
+
+    given = Probe.plan
+    monkeypatch.setattr(Probe, "plan", plan)
+    found = targets(C, "-f", "visit")
+    assert labels(found) == [("visit", [])]
+    assert [(one.function, one.text) for one in found.without] == [("visit", "$args")]
+
+
+def test_parameters_of_unoptimized_rust_are_behind_the_prologue() -> None:
+    found = targets(RUST, "-f", "requests::visit")
+    assert [(one.plan.kind, one.labels) for one in found.chosen] == [
+        ("body", ("p", "b", "o", "name"))
+    ]
