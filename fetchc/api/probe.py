@@ -302,11 +302,12 @@ class Probe:
         with self._lock:
             return completions(self._found, text)
 
-    def asked(self, text: str) -> CheckedArgument:
+    def asked(self, text: str, follow: int = 0) -> CheckedArgument:
         """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.
 
-        What one fetch-arg cannot hold is no problem here: a structure, a slice. Raises
-        CompileError where it cannot be fetched.
+        What one fetch-arg cannot hold is no problem here: a structure, a slice. ``follow``: how
+        many pointers, one behind the other, are shown as what they lead to. Raises CompileError
+        where it cannot be fetched.
         """
         given(text, "an argument", None)
         from fetchc.tracer.event_plan import check_argument
@@ -317,22 +318,22 @@ class Probe:
                 "FC0206", "the argument names a point of its own", argument.point.span, "not here"
             )
         with self._lock:
-            return check_argument(argument, text, self._found, self._kernel)
+            return check_argument(argument, text, self._found, self._kernel, follow)
 
-    def asked_all(self, text: str) -> tuple[CheckedArgument, ...]:
+    def asked_all(self, text: str, follow: int = 0) -> tuple[CheckedArgument, ...]:
         """:meth:`asked`, of each variable that ``$args`` or ``$locals`` stands for.
 
         One that cannot be fetched here has the reason in place of a value.
         """
         names = self.stands_for(text)
         if names == (text,):
-            return (self.asked(text),)
+            return (self.asked(text, follow),)
         from fetchc.tracer.event_plan import unavailable
 
         listed = []
         for name in names:
             try:
-                listed.append(self.asked(name))
+                listed.append(self.asked(name, follow))
             except CompileError as refused:
                 listed.append(unavailable(name, refused.diagnostics[0].message))
         return tuple(listed)

@@ -122,8 +122,8 @@ COMMANDS = {
             *_BINARY,
             "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
-            "summary", "stack", "stack_bytes", "calls_only", "strict", "engine", "traced", "results", "time",
-            "pretty",
+            "summary", "stack", "stack_bytes", "calls_only", "depth", "strict", "engine", "traced",
+            "results", "time", "pretty",
             *_READING,
         ), True,
     ),
@@ -299,6 +299,10 @@ OPTIONS = {
     "calls_only": Option(
         "calls_only", ("--calls-only",), None, "calls without values; default: $args, named with -f"
     ),
+    "depth": Option(
+        "depth", ("--depth",), "N", "follow N pointers, one behind the other; default: none",
+        number=int,
+    ),
     "strict": Option("strict", ("--strict",), None, "only functions that have all of the EXPRs"),
     "engine": Option(
         "engine", ("--engine",), "E", "how the kernel records: auto, bpf or tracefs",
@@ -409,6 +413,7 @@ class Options:
         self.stack = ""  # or how: names, lines, fp
         self.stack_bytes: int | None = None
         self.calls_only = False
+        self.depth = 0
         self.strict = False
         self.engine = "auto"
         self.filters: list[str] = []

@@ -88,6 +88,9 @@ def _of_event(name: str) -> BuiltIn:
     return BuiltIn(lambda event, latency: source(event), _TEXT if text else _NUMBER)
 
 
+MOST_POINTERS = 3
+"""Pointers that ``--depth`` follows: each object is read at each hit, whoever looks at it."""
+
 BUILTINS = {
     "$latency": BuiltIn(lambda event, latency: latency, _NUMBER),
     **{f"${name}": _of_event(name) for name in OF_EVENT},
@@ -239,6 +242,8 @@ def _together(options: Options) -> None:
     shown = bool(options.operands or options.expr)
     if options.calls_only and shown:
         raise Usage("--calls-only shows no values: leave it or EXPR out")
+    if not 0 <= options.depth <= MOST_POINTERS:
+        raise Usage(f"--depth takes 1 to {MOST_POINTERS}, not `{options.depth}`")
     if options.stack and _counts(options) and not (shown or options.summary):
         raise Usage("--stack is shown with single events, or counted by --summary: name an EXPR")
     if options.stack_bytes is not None and options.stack not in ("names", "lines"):

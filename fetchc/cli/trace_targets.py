@@ -395,7 +395,9 @@ class _Collecting:
     def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
         try:
             ask = _parameters if self._request.by_default else _asked_all
-            asked, without = self._each(probe, texts, lambda text: ask(probe, text))
+            asked, without = self._each(
+                probe, texts, lambda text: ask(probe, text, self._options.depth)
+            )
             shown = _once([one for listed in asked for one in listed])
             request = _resolved(self._request, lambda text: _asked(probe, text))
             wanted = [*shown, *self._further(probe, shown, request)]
@@ -443,7 +445,9 @@ class _Collecting:
         first, second = (leave, entry) if self._options.returns else (entry, leave)
         try:
             found, without = self._each(
-                entry, self._request.shown, lambda text: _placed_all(entry, first, second, text)
+                entry,
+                self._request.shown,
+                lambda text: _placed_all(entry, first, second, text, self._options.depth),
             )
             placed = [one for listed in found for one in listed]
             shown = _once([one for _, one in placed])
@@ -536,10 +540,10 @@ def _missing(probe: Probe, texts: tuple[str, ...]) -> list[str]:
     return found
 
 
-def _parameters(probe: Probe, text: str) -> tuple[CheckedArgument, ...]:
+def _parameters(probe: Probe, text: str, follow: int) -> tuple[CheckedArgument, ...]:
     # Nobody asked for them: where the file names none, the calls are all there is.
     try:
-        return probe.asked_all(text)
+        return probe.asked_all(text, follow)
     except CompileError:
         return ()
 
@@ -582,16 +586,16 @@ def _resolved(request: Request, ask: Callable[[str], CheckedArgument]) -> Reques
     return request.replaced(further=tuple(dict.fromkeys(further)), filter=filter)
 
 
-def _asked_all(probe: Probe, text: str) -> tuple[CheckedArgument, ...]:
+def _asked_all(probe: Probe, text: str, follow: int) -> tuple[CheckedArgument, ...]:
     try:
-        return probe.asked_all(text)
+        return probe.asked_all(text, follow)
     except CompileError as refused:
         raise Refused(text, refused.diagnostics) from None
 
 
-def _asked(probe: Probe, text: str) -> CheckedArgument:
+def _asked(probe: Probe, text: str, follow: int = 0) -> CheckedArgument:
     try:
-        return probe.asked(text)
+        return probe.asked(text, follow)
     except CompileError as refused:
         raise Refused(text, refused.diagnostics) from None
 
@@ -610,21 +614,23 @@ def _unlike(refused: Refused) -> bool:
 
 
 def _placed_all(
-    entry: Probe, first: Probe, second: Probe, text: str
+    entry: Probe, first: Probe, second: Probe, text: str, follow: int
 ) -> list[tuple[Probe, CheckedArgument]]:
     # What `$args` stands for exists at the entry.
     if text in ("$args", "$locals"):
-        return [(entry, one) for one in _asked_all(entry, text)]
-    return [_placed(first, second, text)]
+        return [(entry, one) for one in _asked_all(entry, text, follow)]
+    return [_placed(first, second, text, follow)]
 
 
-def _placed(first: Probe, second: Probe, text: str) -> tuple[Probe, CheckedArgument]:
+def _placed(
+    first: Probe, second: Probe, text: str, follow: int = 0
+) -> tuple[Probe, CheckedArgument]:
     """The argument at the first of two probes that has it."""
     try:
-        return first, _asked(first, text)
+        return first, _asked(first, text, follow)
     except Refused as refused:
         try:
-            return second, _asked(second, text)
+            return second, _asked(second, text, follow)
         except Refused as again:
             # `$retval` is not for entries: then the return's reason is the one to tell.
             only_later = refused.diagnostics[0].reason == "at return"

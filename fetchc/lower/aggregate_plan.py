@@ -28,6 +28,7 @@ from fetchc.program.types import (
     ChoiceType,
     ComplexType,
     DifferenceType,
+    FunctionType,
     InterfaceType,
     IntType,
     MapType,
@@ -36,6 +37,7 @@ from fetchc.program.types import (
     SequenceType,
     SliceType,
     StructType,
+    VoidType,
 )
 from fetchc.quantities import ByteOffset
 from fetchc.record import Record
@@ -79,6 +81,7 @@ __all__ = [
     "WindowPlan",
     "aggregate",
     "array_plan",
+    "behind_pointer",
     "element",
     "elements",
     "entry_count",
@@ -138,6 +141,16 @@ def pointer(
     while isinstance(inner, Convert):
         inner = inner.base
     return AddressPlan(node, scalar) if isinstance(inner, Address | Shift) else None
+
+
+def behind_pointer(checker: Checker, node: Typed) -> Typed | None:
+    """What the pointer ``node`` leads to; None of others, and where its size is unknown."""
+    resolved = checker.resolved(node.type)
+    if not isinstance(resolved, PointerType) or not checker.size(resolved.target):
+        return None
+    if isinstance(checker.resolved(resolved.target), PointerType | FunctionType | VoidType):
+        return None
+    return Pointee(node, resolved.target, node.span)
 
 
 class EntryCountPlan(Record):

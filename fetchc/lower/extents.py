@@ -23,13 +23,15 @@ class Limits(Record):
     """How much of a value is fetched.
 
     ``text`` bytes of a counted text, ``row`` bytes of an array or slice of numbers, ``items``
-    other elements, ``depth`` structures inside each other.
+    other elements, ``depth`` structures inside each other. ``follow``: how many pointers, one
+    behind the other, are shown as what they lead to; those in lists are addresses.
     """
 
     text: int
     row: int
     items: int
     depth: int
+    follow: int = 0
 
     def of_array(self) -> Limits:
         """Those of an array that was asked for by itself: all of it, if it can be."""
@@ -41,7 +43,11 @@ class Limits(Record):
 
     def deeper(self) -> Limits:
         """Those of a structure in a structure."""
-        return Limits(self.text, self.row, self.items, self.depth - 1)
+        return Limits(self.text, self.row, self.items, self.depth - 1, self.follow)
+
+    def behind(self) -> Limits:
+        """Those of what a pointer leads to."""
+        return Limits(self.text, self.row, self.items, self.depth, self.follow - 1)
 
 
 FULL = Limits(text=256, row=512, items=4, depth=3)

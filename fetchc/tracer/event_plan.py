@@ -38,7 +38,7 @@ class CheckedArgument(Record):
     """An argument that a reader wants the value of: ``text`` is the user's.
 
     ``label`` is what its value is called: the name, or the expression as it was given. ``shape`` is
-    that of its value at one of the addresses.
+    that of its value at one of the addresses. ``follow``: as in :class:`.extents.Limits`.
     """
 
     text: str
@@ -46,6 +46,7 @@ class CheckedArgument(Record):
     argument: Argument
     warnings: tuple[Diagnostic, ...]
     shape: Shape
+    follow: int = 0
 
 
 class _Layout(Record):
@@ -57,9 +58,10 @@ class _Layout(Record):
 
 
 def check_argument(
-    argument: Argument, text: str, found: ProbePoint, kernel: Kernel
+    argument: Argument, text: str, found: ProbePoint, kernel: Kernel, follow: int = 0
 ) -> CheckedArgument:
     """Check one argument against the probe; raises CompileError where it cannot be fetched."""
+    limits = FULL.replaced(follow=follow)
     span = argument.expression.span
     start, end = written(argument, text)
     label = argument.name or text[start:end]
@@ -80,10 +82,10 @@ def check_argument(
         before = node
         fields = Fields(each, kernel, ())
         fields.span, fields.stem = span, "value"
-        shape = argument_shape(checker, fields, node, argument.format, FULL)
+        shape = argument_shape(checker, fields, node, argument.format, limits)
         warnings = checker.warnings
     assert shape is not None
-    return CheckedArgument(text, label, argument, tuple(warnings), shape)
+    return CheckedArgument(text, label, argument, tuple(warnings), shape, follow)
 
 
 def _checked(checker: Checker, argument: Argument) -> Typed:
@@ -121,7 +123,7 @@ def plan(
     event = event or event_name(site.named_after)
     named = _named(wanted, kernel)
     refusal: CompileError | None = None
-    for limits, probing_faults in _steps():
+    for limits, probing_faults in _steps(max([one.follow for one in wanted], default=0)):
         try:
             layouts = _layouts(found, kernel, named, limits, probing_faults)
             lines = tuple(
@@ -170,13 +172,14 @@ def _called(found: ProbePoint) -> str | None:
     return names.pop() if len(names) == 1 else found.site.label or None
 
 
-def _steps() -> list[tuple[Limits, bool]]:
+def _steps(follow: int) -> list[tuple[Limits, bool]]:
     # How much of a value is fetched, and whether the kernel says what it could read.
-    steps = [(FULL, True), (FULL, False)]
+    whole = FULL.replaced(follow=follow)
+    steps = [(whole, True), (whole, False)]
     for by in (2, 4, 8):
-        less = Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth)
+        less = Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth, follow)
         steps.append((less, False))
-    return steps
+    return steps + (_steps(follow - 1) if follow else [])
 
 
 def distinct(wanted: Sequence[CheckedArgument]) -> list[CheckedArgument]:
@@ -266,7 +269,8 @@ def _layout(
         fields.span, fields.stem = one.argument.expression.span, name
         shape = one.shape
         if node is not None:
-            shape = argument_shape(checker, fields, node, one.argument.format, limits)
+            its = limits.replaced(follow=min(one.follow, limits.follow))
+            shape = argument_shape(checker, fields, node, one.argument.format, its)
         values.append(EventValue(one.label, shape))
     # Of an event `$comm` would be a field of that name.
     of_event = found.site.probe_kind == "eprobe"

@@ -164,6 +164,8 @@ class Shaper:
             case Lowered():
                 return self._leaf(planned)
             case NumberPlan(node=node, scalar=simple):
+                if limits.follow and (inner := self._behind(node, limits)) is not None:
+                    return OptionalShape(self._number(node, simple), inner)
                 return self._leaf(
                     scalar(checker, node, simple), plans.is_entry_count(checker, node)
                 )
@@ -274,6 +276,19 @@ class Shaper:
         if (empty and guards) or no_text:
             guards = _or_empty(guards)
         return Leaf(field, lowered.decode, offset, size, shift, guards)
+
+    def _behind(self, node: Typed, limits: Limits) -> Shape | None:
+        # What a pointer leads to; None where it stays an address.
+        target = plans.behind_pointer(self.checker, node)
+        if target is None:
+            return None
+        mark, warned = self.fields.mark(), len(self.checker.warnings)
+        try:
+            return self.shape(target, None, limits.behind())
+        except CompileError:
+            self.fields.forget(mark)
+            del self.checker.warnings[warned:]
+            return None
 
     def _address(self, planned: plans.AddressPlan) -> Leaf | DifferenceShape:
         # The kernel cannot add: it gives the address that the offset is added to here.

@@ -198,7 +198,7 @@ def test_what_the_reader_knows_of_an_event(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     wanted = ["n", "$pid", "task=$tid", "$cpu", "$time", "$comm", "$function"]
-    words = ["-x", program, "-f", "work", "--format", "jsonl"]
+    words: list[str | Path] = ["-x", program, "-f", "work", "--format", "jsonl"]
     found = trace(capfd, *wanted, "--filter", "$pid > 1", *words, "--", program, "calls", "3")
     assert [event["args"] for event in found.objects] == [
         {
@@ -218,7 +218,22 @@ def test_what_the_reader_knows_of_an_event(
 def test_parameters_are_shown_where_nothing_else_is(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    words = ["-x", program, "-f", "nap", "--format", "jsonl", "--", program, "nap", "2"]
+    words: list[str | Path] = ["-x", program, "-f", "nap", "--format", "jsonl"]
+    words += ["--", program, "nap", "2"]
     assert trace(capfd, *words).args == [{"ms": 1}, {"ms": 2}]
     assert trace(capfd, "--calls-only", *words).args == [{}, {}]
     assert trace(capfd, "--return", "$ret", *words).args == [{"$ret": 1}, {"$ret": 2}]
+
+
+def test_what_pointers_lead_to(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words: list[str | Path] = ["it", "*it", "-x", program, "-f", "work", "--filter", "it != NULL"]
+    words += ["--format", "jsonl", "--", program, "calls", "3"]
+    followed = trace(capfd, "--depth", "1", *words).args
+    assert len(followed) == 3
+    for number, one in enumerate(followed):
+        assert one["it"] == one["*it"]
+        assert (one["it"]["five"], one["it"]["pair"]) == (number, {"x": number, "y": -number})
+    assert all(isinstance(one["it"], int) for one in trace(capfd, *words).args)
+    refused = trace(capfd, "--depth", "9", *words)
+    assert (refused.status, refused.program) == (2, [])
+    assert "--depth takes 1 to 3" in refused.errors

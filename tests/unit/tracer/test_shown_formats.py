@@ -9,6 +9,7 @@ from fetchc.tracer.filter_conditions import value_shape
 from fetchc.tracer.value_shapes import (
     Leaf,
     NumbersShape,
+    OptionalShape,
     RangeShape,
     Shape,
     StringShape,
@@ -100,3 +101,22 @@ def test_a_container_alone_is_shown_as_the_structure() -> None:
     whole = probe.asked(alone).shape
     assert isinstance(whole, StructShape)
     assert [name for name, _ in whole.members][:2] == ["c", "sc"]
+
+
+def test_pointers_are_followed_as_deep_as_wanted() -> None:
+    probe = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kernel="6.18")
+
+    def levels(text: str, follow: int) -> int:
+        """Pointers one behind the other that the value shows the objects of."""
+        shape, found = probe.asked(text, follow).shape, 0
+        while isinstance(shape, OptionalShape):
+            assert isinstance(shape.inner, StructShape)
+            shape, found = dict(shape.inner.members).get("self", shape.inner), found + 1
+        return found
+
+    assert [levels("r", follow) for follow in range(4)] == [0, 1, 2, 3]
+    assert levels("r->raw", 1) == levels("r->act", 1) == 0  # a void *, a function
+    assert probe.asked("*r", 0).shape == value_shape(probe.asked("r", 1).shape)
+    # An event that is too large for what all of them lead to has fewer levels.
+    plan = probe.plan([probe.asked("r", 3)], "fetchc_t")
+    assert len(plan.definitions[0]) < 4096
