@@ -309,8 +309,8 @@ OPTIONS = {
         ("auto", "bpf", "tracefs"),
     ),
     "traced": Option(
-        "format", ("--format",), "F", "text, jsonl, or folded: stacks for flame graphs",
-        ("text", "jsonl", "folded"),
+        "format", ("--format",), "F", "text, jsonl, perfetto; of --stack: folded, speedscope",
+        ("text", "jsonl", "perfetto", "folded", "speedscope"),
     ),
     "pretty": Option("pretty", ("--pretty",), None, "structures over several lines"),
     "results": Option("output", ("-o", "--output"), "FILE", "results to FILE, not to COMMAND's"),

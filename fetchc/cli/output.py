@@ -117,11 +117,18 @@ class Output:
 
         Raises Unwritable, or BrokenPipeError where nobody reads on.
         """
+        self._write(text + end)
+
+    def raw(self, content: bytes) -> None:
+        """A part of a result that is no text; raises as :meth:`document` does."""
+        self._write(content)
+
+    def _write(self, content: str | bytes) -> None:
         file = self.results or sys.stdout
         if file is None:
             raise Unwritable("it is closed")
         try:
-            _write(file, text + end)
+            _write(file, content)
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -191,7 +198,10 @@ class Output:
             discard(sys.stderr)
 
 
-def _write(file: TextIO, text: str) -> None:
+def _write(file: TextIO, text: str | bytes) -> None:
+    if isinstance(text, bytes):  # text is never in the same results
+        file.buffer.write(text)
+        return
     try:
         file.write(text)
     except UnicodeEncodeError:

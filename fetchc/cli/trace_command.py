@@ -43,6 +43,8 @@ def run(options: Options, output: Output) -> int:
     gc.enable()  # a trace may run for days
     try:
         wanted = request(options)
+        if options.format == "perfetto" and output.shown and not options.output:
+            raise Usage("--format perfetto is bytes, not for a terminal: add -o FILE, or a pipe")
     except Usage as wrong:
         output.say(f"error: {wrong}", "", "usage: fetchc trace [EXPR...] -x BINARY -f FUNCTION")
         return 2

@@ -9,7 +9,7 @@ import signal
 import sys
 import time
 
-from fetchc.cli.trace_request import BUILTINS, value_of
+from fetchc.cli.trace_request import BUILTINS, STACK_FORMATS, value_of
 from fetchc.cli.trace_targets import CALLER, FRAME
 from fetchc.ir.fetch import Decode
 from fetchc.record import Record, assert_never
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fetchc.cli.output import Output
     from fetchc.cli.stack_tree import StackTree
     from fetchc.cli.trace_json import JsonLines
+    from fetchc.cli.trace_perfetto import PerfettoPackets
     from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_tables import Summary, Tally
     from fetchc.cli.trace_targets import Target
@@ -58,15 +59,19 @@ _GOROUTINES = 1 << 16  # calls of one function that a goroutine may be in: a dee
 class Hit:
     """What is shown: the event, with the values of its entry, and the time in microseconds.
 
-    ``latency`` is None where none was asked for, or the beginning was not seen.
+    ``latency`` is None where none was asked for, or the beginning was not seen. ``start`` is the
+    event from which ``--since`` counts.
     """
 
-    __slots__ = ("event", "latency", "target")
+    __slots__ = ("event", "latency", "start", "target")
 
-    def __init__(self, target: Target, event: Event, latency: float | None) -> None:
+    def __init__(
+        self, target: Target, event: Event, latency: float | None, start: Event | None = None
+    ) -> None:
         self.target = target
         self.event = event
         self.latency = latency
+        self.start = start
 
 
 class Hits:
@@ -130,7 +135,9 @@ class Hits:
 
     def _reach(self, target: Target, event: Event) -> Hit:
         start = self._starts.leave(event.pid)
-        return Hit(target, event, None if start is None else microseconds(start, event))
+        if start is None:
+            return Hit(target, event, None)
+        return Hit(target, event, microseconds(start, event), start)
 
 
 def _call(target: Target, event: Event) -> tuple[Hashable, int | None] | None:
@@ -205,11 +212,18 @@ class Show:
         }
         self._tallies: list[StackTree | Summary | Tally] = []
         self._intervals: Intervals | None = None
-        if options.stack and (options.summary or options.format == "folded"):
+        self._packets: PerfettoPackets | None = None
+        form = options.format if options.format in STACK_FORMATS else ""
+        if options.stack and (options.summary or form):
             from fetchc.cli.stack_tree import StackTree
 
-            self._tallies.append(StackTree(self._frames, timed, options.format == "folded"))
-        if request.measures or request.keys:
+            self._tallies.append(StackTree(self._frames, timed, form))
+        if options.format == "perfetto":
+            from fetchc.cli.trace_perfetto import PerfettoPackets
+
+            self._packets = PerfettoPackets([one.text for one in request.measures])
+            output.raw(self._packets.begin())
+        elif request.measures or request.keys:
             from fetchc.cli.trace_tables import Tally
 
             tally = Tally(request.measures, request.keys, options.top, options.interval is not None)
@@ -259,6 +273,7 @@ class Show:
             # At once: somebody looks on.
             if lines:
                 self._output.document("\n".join(lines))  # printable already
+            if lines or self._packets is not None:
                 self._output.flush()
         # Also where nothing is hit: other programs begin and end meanwhile.
         self._stacks.catch_up(last)
@@ -362,6 +377,9 @@ class Show:
         if hit is not None:
             for tally in self._tallies:
                 tally.add(hit)
+            if self._packets is not None:
+                frames = self._frames(hit) if self._with_stack else ()
+                self._output.raw(self._packets.packets(hit, frames))
         return hit
 
     def _line(self, hit: Hit) -> str:

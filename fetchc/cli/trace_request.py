@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BUILTINS",
+    "STACK_FORMATS",
     "BuiltIn",
     "Measure",
     "Refused",
@@ -98,6 +99,10 @@ BUILTINS = {
 """Words that ``--filter``, ``--histogram`` and ``--by`` take beside expressions."""
 
 
+STACK_FORMATS = ("folded", "speedscope")
+"""Forms of ``--format`` that have the stacks alone, all at the end."""
+
+
 def value_of(label: str) -> Callable[[Hit], Value]:
     """How to have a value of a hit: by the label of its argument, or the reader's own word."""
     built_in = BUILTINS.get(label)
@@ -142,7 +147,8 @@ def request(options: Options) -> Request:
         if text == "$latency" and not (options.latency or options.since):
             raise Usage("$latency needs --latency or --since FUNCTION")
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
-    lines = options.format != "folded" and (bool(shown) or not _counts(options))
+    document = options.format == "perfetto" or options.format in STACK_FORMATS
+    lines = not document and (bool(shown) or not _counts(options))
     calls = options.calls_only or options.returns or options.latency or options.since
     by_default = lines and not (shown or calls or options.stack) and bool(options.functions)
     filter = All(tuple(filters)) if filters else None
@@ -250,12 +256,21 @@ def _together(options: Options) -> None:
         raise Usage("--stack-bytes needs --stack or --stack=lines, which copy the stack")
     if options.stack_bytes is not None and not 64 <= options.stack_bytes <= MOST_STACK_BYTES:
         raise Usage(f"--stack-bytes takes 64 to {MOST_STACK_BYTES}, not `{options.stack_bytes}`")
-    if options.format != "folded":
+    form = options.format
+    if form in ("perfetto", "speedscope") and options.program and not options.output:
+        raise Usage(f"--format {form} is one file, and COMMAND prints, too: add -o FILE")
+    if form == "perfetto":
+        other = options.summary or options.histograms or options.linear or options.count_by
+        if other or options.by or options.top or options.interval:
+            raise Usage(
+                "--format perfetto has no tables: take --sum EXPR, which is a counter there"
+            )
+    if form not in STACK_FORMATS:
         return
     if not options.stack:
-        raise Usage("--format folded counts stacks: add --stack")
+        raise Usage(f"--format {form} counts stacks: add --stack")
     if shown or _counts(options):
-        raise Usage("--format folded counts stacks alone: leave EXPR and other totals out")
+        raise Usage(f"--format {form} counts stacks alone: leave EXPR and other totals out")
 
 
 # ------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Annotation = None | bool | int | float | str | list["Annotation"] | dict[str, "Annotation"]
 
-__all__ = ["PerfettoWriter", "StackFrame"]
+__all__ = ["PerfettoWriter", "Pointer", "StackFrame"]
 
 _MONOTONIC, _BOOTTIME, _REALTIME = 3, 6, 1  # BuiltinClock
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
@@ -27,6 +27,13 @@ _STATE_CLEARED = 1  # of the first packet's sequence_flags
 _VARINT, _FIXED64, _BYTES = 0, 1, 2  # wire types
 _DOUBLE, _WORD = Struct("<d"), Struct("<Q")
 _UNSIGNED = 1 << 64
+_TRACKS = 1 << 16  # that are remembered: a long trace of a server has goroutines without number
+
+
+class Pointer(int):
+    """An address, which is shown in hexadecimal."""
+
+    __slots__ = ()
 
 
 class StackFrame(Record):
@@ -75,6 +82,7 @@ class PerfettoWriter:
     def __init__(self) -> None:
         self._tracks: dict[object, int] = {}
         self._names: dict[int, str] = {}
+        self._last = 0  # number of a track
 
     def begin(self, monotonic: int, boottime: int, realtime: int) -> bytes:
         """The first packets: the same moment by three clocks, in nanoseconds."""
@@ -110,7 +118,10 @@ class PerfettoWriter:
     def _track(self, key: object, described: bytes, name: str) -> tuple[int, bytes]:
         number = self._tracks.get(key)
         if number is None:
-            number = self._tracks[key] = len(self._tracks) + 1
+            if len(self._tracks) >= _TRACKS:  # it gets a new number, should it come again
+                del self._names[self._tracks.pop(next(iter(self._tracks)))]
+            self._last += 1
+            number = self._tracks[key] = self._last
         elif self._names[number] == name:
             return number, b""
         self._names[number] = name  # a thread can get another name later
@@ -143,8 +154,9 @@ class PerfettoWriter:
         return self._event(_INSTANT, track, time, name, values, frames, flow)
 
     def value(self, track: int, time: int, value: int | float) -> bytes:
-        """What a counter shows from a moment on."""
-        shown = _double(44, value) if isinstance(value, float) else _number(30, value)
+        """What a counter shows from a moment on; rounded, where it has no 64 bits with a sign."""
+        whole = isinstance(value, int) and -(1 << 63) <= value < 1 << 63
+        shown = _number(30, int(value)) if whole else _double(44, float(value))
         return self._event(_COUNTER, track, time, more=shown)
 
     def _event(
@@ -183,6 +195,8 @@ def _annotated(value: Annotation) -> bytes:
             return _text(6, "null")
         case bool():
             return _number(2, value)
+        case Pointer():
+            return _number(7, value)
         case int():
             if -(1 << 63) <= value < 1 << 63:
                 return _number(4, value)
