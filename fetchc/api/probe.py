@@ -446,14 +446,16 @@ class Probe:
         arguments: Sequence[Argument],
         group: str | None = None,
         event: str | None = None,
+        version: str = "",
     ) -> Written:
         """What the tool ``perf`` or ``bpftrace`` takes to fetch ``arguments``; warnings about it.
 
-        Raises CompileError for what the tool cannot carry.
+        ``version`` is that of bpftrace, ``0.27``; empty: the newest that is known. Raises
+        CompileError for what the tool cannot carry.
         """
         from fetchc.emit.output_formats import written
 
-        return written(format, self.events(arguments, group, event))
+        return written(format, self.events(arguments, group, event), version=version)
 
     def explain(self, text: str) -> Explained:
         """An expression, or a fetch-arg that somebody wrote, hop by hop."""

@@ -158,6 +158,10 @@ def _answered(options: Options, output: Output) -> int:
 
 def _complete(options: Options, output: Output) -> None:
     # Cheap: nearly every command names its file by a path.
+    if options.format == "bpftrace" and not options.bpftrace_version:
+        from fetchc.cli.compile_command import installed_bpftrace
+
+        options.bpftrace_version = installed_bpftrace()
     binary = options.binary
     if not (options.processes or (options.program and not binary)) and (
         "/" in binary or not (binary.startswith("lib") or ".so" in binary)

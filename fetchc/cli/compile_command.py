@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
 
-__all__ = ["run"]
+__all__ = ["installed_bpftrace", "run"]
 
 _TOOLS = ("perf", "bpftrace", "tetragon")  # the formats of fetchc.emit.output_formats
 
@@ -25,6 +25,9 @@ def run(options: Options, output: Output) -> int:
     texts = [*options.operands, *options.expr]
     if not texts:
         output.say("error: no expression is given", "", "usage: fetchc compile EXPR... -x BINARY")
+        return 2
+    if options.bpftrace_version and not _version(options.bpftrace_version):
+        output.say(f"error: --bpftrace-version takes 0.27, not `{options.bpftrace_version}`")
         return 2
     if options.format == "json":
         return _json(options, output, texts)
@@ -52,6 +55,29 @@ def run(options: Options, output: Output) -> int:
     return exit_status([each for one in outcomes for each in one.refused])
 
 
+def installed_bpftrace() -> str:
+    """The version of the machine's bpftrace, ``0.17.0``; empty where there is none that tells."""
+    import shutil
+    import subprocess
+
+    path = shutil.which("bpftrace")
+    if path is None:
+        return ""
+    try:
+        ran = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10)
+    except (OSError, ValueError, subprocess.TimeoutExpired):
+        return ""
+    return _version(ran.stdout)
+
+
+def _version(text: str) -> str:
+    # `0.27`, `v0.17.0`, `bpftrace v0.26.1-12-gabcdef`
+    import re
+
+    found = re.fullmatch(r"(?:bpftrace )?v?([0-9]{1,4}(?:\.[0-9]{1,4}){1,2})(?:-.*)?\s*", text)
+    return "" if found is None else found[1]
+
+
 def _question(options: Options, texts: list[str], whole: bool) -> Question:
     return Question(
         options.binary,
@@ -77,7 +103,7 @@ def _for_tool(options: Options, output: Output, groups: list[tuple[Probe, list[A
     from fetchc.emit.output_formats import written
 
     events = [event for probe, arguments in groups for event in probe.events(arguments)]
-    result = written(options.format, events, options.btf)
+    result = written(options.format, events, options.btf, _version(options.bpftrace_version))
     output.diagnostics(result.warnings, "")
     if result.btf:
         from fetchc.cli.output import replace_file

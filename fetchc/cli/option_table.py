@@ -83,7 +83,7 @@ COMMANDS = {
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
         (
             *_RUNNING, "function", "at", *_RETURN, "active", "kernel", "compiled", "btf",
-            "expr", "batch", *_READING,
+            "bpftrace_version", "expr", "batch", *_READING,
         ),
     ),
     "functions": Command(
@@ -216,6 +216,10 @@ OPTIONS = {
         ("fetcharg", "probe", "perf", "bpftrace", "tetragon", "json"),
     ),
     "btf": Option("btf", ("--btf",), "FILE", "with --format tetragon: the file of BTF to write"),
+    "bpftrace_version": Option(
+        "bpftrace_version", ("--bpftrace-version",), "V",
+        "with --format bpftrace: for that version; default: the installed one, else the newest",
+    ),
     "drawn": Option(
         "format", ("--format",), "F", "text, json, or svg: a picture",
         ("text", "json", "svg"),
@@ -371,6 +375,7 @@ class Options:
         self.active: int | None = None
         self.kernel = "running"
         self.format = "text"
+        self.bpftrace_version = ""
         self.long = False
         self.batch: str | None = None
         self.color = "auto"

@@ -13,7 +13,11 @@ can be, and where a counter has to be raised, by which the program knows that so
 bpftrace does so. Of a library that a command loads (``-c``) it does not find the name.
 
 In the kernel it has a kind of probe for each of ours but raw tracepoints, which 0.17 does not
-take although it lists them (tried). A function probe is one of BPF's own there (``kfunc``).
+take although it lists them (tried). A function probe is one of BPF's own there (``fentry``, which
+was ``kfunc``).
+
+What differs between its versions is in targets/backend/bpftrace.toml. A program is for a range of
+versions, which it names: ``str(p, 4)`` has four characters up to 0.22, and three since then.
 """
 
 from __future__ import annotations
@@ -65,7 +69,7 @@ __all__ = ["SETTLED", "Shown", "shown", "write"]
 # the end. A text is read by ``str``; a counted one with its length, which no fetch-arg can do.
 # A probe of the kernel reads the kernel's memory, and a program's (``+u``) through ``uptr``.
 # Source: bpftrace, docs/reference_guide (casts, ``reg``, ``str``, ``uptr``, ``kaddr``); tried with
-# 0.17.
+# 0.17, 0.23 and 0.27.
 
 _WORD_BYTES = 8
 _PRINTED = {"u": "%llu", "s": "%lld", "x": "0x%llx"}
@@ -83,20 +87,25 @@ class Shown(Record):
     text: bool = False
 
 
-def shown(item: Item, event: Event, machine: Mapping[str, Any]) -> tuple[Shown, ...]:
+def shown(
+    item: Item, event: Event, machine: Mapping[str, Any], version: Mapping[str, Any]
+) -> tuple[Shown, ...]:
     """What ``item`` prints: one value, or one for each element of an array.
 
-    ``machine`` is the table of targets/backend/bpftrace.toml. Raises CompileError (FC0514) for
-    what bpftrace cannot do.
+    ``machine`` and ``version`` are of targets/backend/bpftrace.toml. Raises CompileError (FC0514)
+    for what bpftrace cannot do.
     """
-    return _Values(item, event, machine).all()
+    return _Values(item, event, machine, version).all()
 
 
 class _Values:
-    def __init__(self, item: Item, event: Event, machine: Mapping[str, Any]) -> None:
+    def __init__(
+        self, item: Item, event: Event, machine: Mapping[str, Any], version: Mapping[str, Any]
+    ) -> None:
         self.item = item
         self.event = event
         self.machine = machine
+        self.version = version
 
     def all(self) -> tuple[Shown, ...]:
         value, store = self.item.fetch.value, self.item.fetch.store
@@ -128,17 +137,20 @@ class _Values:
 
     def _counted(self, value: Value, of_user: bool) -> Shown:
         length = next(each for each in self.event.items if each.name == self.item.length)
-        (count,) = shown(length, self.event, self.machine)
+        (count,) = shown(length, self.event, self.machine, self.version)
         base, offset, user = self._address(value)
         address = _pointer((base, offset, user or of_user))
         if self.item.decode.kind == "bytes":
             # A NUL is a byte like others, and what is no character of ASCII is escaped.
             return Shown(f"buf({address}, {count.expression})", _BYTES, True)
-        return Shown(f"str({address}, {count.expression})", _TEXT, True)
+        characters = count.expression
+        if self.version["counts_nul"]:  # as wide as a sum that does not overflow
+            characters = f"(uint64)({characters}) + 1"
+        return Shown(f"str({address}, {characters})", _TEXT, True)
 
     def _text(self, place: _Place) -> Shown:
         limit = self.item.decode.limit
-        bound = "" if limit is None else f", {limit}"
+        bound = "" if limit is None else f", {limit + self.version['counts_nul']}"
         return Shown(f"str({_pointer(place)}{bound})", _TEXT, True)
 
     def _field(self, value: KernelValue) -> Shown:
@@ -235,7 +247,7 @@ class _Values:
             field = value.text.removeprefix("$")
             raise self._cannot(
                 "it has the elements of an event's array alone",
-                f"add one to the program by hand: `args->{field}[0]`",
+                f"add one to the program by hand: `args{self.version['field']}{field}[0]`",
             )
         if self.event.kind == "kprobe" and value.rule == "argument":
             return f"arg{int(value.text.removeprefix('$arg')) - 1}"
@@ -244,7 +256,7 @@ class _Values:
                 f"it has no `{value.text}` here",
                 "probe with `fprobe:` before the function's name, or use `--format probe`",
             )
-        return f"args->{own}"
+        return f"args{self.version['field']}{own}"
 
     def _load(self, place: _Place) -> str:
         return f"*(uint64*)({_pointer(place)})"
@@ -307,46 +319,69 @@ SETTLED = ("FC0604", "FC0608")
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"*?\[\]\\:]')
 
 
-def write(events: Sequence[Event]) -> Written:
-    """The program for ``events``; raises CompileError for what bpftrace cannot do."""
+def write(events: Sequence[Event], version: str = "") -> Written:
+    """The program for ``events``, for bpftrace of that version (``0.27``; empty: the newest).
+
+    Raises CompileError for what bpftrace cannot do.
+    """
+    rules, until = _rules(version)
     warnings = []
     unsafe = False
     blocks = []
     for event in events:
         if event.point is not None:
             unsafe |= event.kind == "kprobe_inside"
-            blocks.append(_probe(event, _kernel_point(event, event.point)))
+            blocks.append(_probe(event, _kernel_point(event, event.point, rules), rules))
             continue
         by_address = not event.start and not _by_name(event)
         if by_address and event.ambiguous:
             warnings.append(_inside(event))
         unsafe |= by_address and not event.ambiguous
-        blocks.append(_probe(event, _program_point(event)))
-    texts = table("backend/bpftrace")["texts"]["bytes"]
+        blocks.append(_probe(event, _program_point(event), rules))
+    texts = rules["text_bytes"]
     option = " --unsafe" if unsafe else ""
+    said = f"BPFTRACE_STRLEN={texts} " if rules["say_text_bytes"] else ""
     head = [
-        f"#!/usr/bin/env -S BPFTRACE_STRLEN={texts} bpftrace{option}",
-        f"// Texts end after {texts - 1} bytes, with BPFTRACE_STRLEN as above.",
+        f"#!/usr/bin/env -S {said}bpftrace{option}",
+        f"// For bpftrace {rules['since']} {until}: texts end after {texts - 1} bytes.",
         "// A value that cannot be read, or is not in RAM now, is 0 or empty; -kk reports it.",
     ]
     return Written("\n\n".join(["\n".join(head), *blocks]), tuple(dict.fromkeys(warnings)))
 
 
+def _rules(version: str) -> tuple[Mapping[str, Any], str]:
+    # What holds for a version, and until which one.
+    listed = table("backend/bpftrace")["versions"]
+    found = [one for one in listed if not version or _ordered(one["since"]) <= _ordered(version)]
+    if not found:
+        raise reject(
+            "FC0514",
+            f"bpftrace {version} is older than {listed[0]['since']}, the oldest that is supported",
+            help="use `--format probe`, or name a newer one: `--bpftrace-version V`",
+        )
+    later = listed[len(found) :]
+    return found[-1], f"to the last before {later[0]['since']}" if later else "and later"
+
+
+def _ordered(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.removeprefix("v").split(".")))
+
+
 _KINDS = {
-    "kprobe": "kprobe", "kprobe_inside": "kprobe", "kretprobe": "kretprobe",
-    "fprobe": "kfunc", "fexit": "kretfunc", "eprobe": "tracepoint",
+    "kprobe": "kprobe", "kprobe_inside": "kprobe", "kretprobe": "kretprobe", "eprobe": "tracepoint",
 }  # fmt: skip
 
 
-def _kernel_point(event: Event, point: KernelPoint) -> str:
-    if event.kind not in _KINDS:
+def _kernel_point(event: Event, point: KernelPoint, rules: Mapping[str, Any]) -> str:
+    kinds = {**_KINDS, "fprobe": rules["entry"], "fexit": rules["exit"]}
+    if event.kind not in kinds:
         raise reject(
             "FC0514",
             f"bpftrace cannot probe the raw tracepoint `{point.name}` everywhere",
             help=f"probe the event: `-f tracepoint:GROUP:{point.name}`; or use `--format probe`",
         )
     inside = f"+{point.inside}" if point.inside else ""
-    return f"{_KINDS[event.kind]}:{point.name}{inside}"
+    return f"{kinds[event.kind]}:{point.name}{inside}"
 
 
 def _program_point(event: Event) -> str:
@@ -372,7 +407,7 @@ def _by_name(event: Event) -> bool:
     return event.static != "" and (event.counted or event.ambiguous)
 
 
-def _probe(event: Event, point: str) -> str:
+def _probe(event: Event, point: str, rules: Mapping[str, Any]) -> str:
     data = table("backend/bpftrace")
     machine = data["machines"].get(event.machine)
     if machine is None:
@@ -382,7 +417,7 @@ def _probe(event: Event, point: str) -> str:
             help="use `--format probe`",
         )
     lines = [point, "{"]
-    for batch in _batches(event, machine, data["lines"]):
+    for batch in _batches(event, machine, rules, data["lines"]):
         lines += _printf(event, batch)
     return "\n".join([*lines, "}"])
 
@@ -397,12 +432,15 @@ class _Labelled(Record):
 
 
 def _batches(
-    event: Event, machine: Mapping[str, Any], limits: Mapping[str, int]
+    event: Event,
+    machine: Mapping[str, Any],
+    rules: Mapping[str, Any],
+    limits: Mapping[str, int],
 ) -> Iterator[list[_Labelled]]:
     """What one ``printf`` each prints: as much as the stack has room for."""
     batch: list[_Labelled] = []
     numbers = texts = 0
-    for labelled in _labelled(event, machine, limits["numbers"]):
+    for labelled in _labelled(event, machine, rules, limits["numbers"]):
         more = sum(value.text for value in labelled.values)
         texts += more
         numbers += len(labelled.values) - more
@@ -415,11 +453,13 @@ def _batches(
         yield batch
 
 
-def _labelled(event: Event, machine: Mapping[str, Any], most: int) -> Iterator[_Labelled]:
+def _labelled(
+    event: Event, machine: Mapping[str, Any], rules: Mapping[str, Any], most: int
+) -> Iterator[_Labelled]:
     # A list that is too long for a line is printed in ranges, which say so: a[0:40]=.
     before = None
     for item in event.items:
-        values = shown(item, event, machine)
+        values = shown(item, event, machine, rules)
         comment = "" if item.text == before else f"  // {' '.join(item.text.split())}"
         before = item.text
         listed = isinstance(item.fetch.store, Array) and item.length is None

@@ -31,6 +31,9 @@ RAISING = ("bpftrace",)
 NAMING_BTF = ("tetragon",)
 """Formats whose text names a file of BTF."""
 
+OF_VERSIONS = ("bpftrace",)
+"""Formats whose text depends on the tool's version."""
+
 FORMATS = {
     "perf": "fetchc.emit.perf_probe",
     "bpftrace": "fetchc.emit.bpftrace_program",
@@ -109,10 +112,11 @@ class Written(Record):
     btf: bytes = b""
 
 
-def written(format: str, events: Sequence[Event], btf: str = "") -> Written:
+def written(format: str, events: Sequence[Event], btf: str = "", version: str = "") -> Written:
     """``events`` in the format of that name; ``btf`` is the file of BTF that the text may name.
 
-    Raises CompileError for what the format cannot carry.
+    ``version`` is the tool's, ``0.27``; empty: the newest that is known. Raises CompileError for
+    what the format cannot carry.
     """
     if any(event.counted and not (event.static and format in RAISING) for event in events):
         raise reject(
@@ -124,7 +128,7 @@ def written(format: str, events: Sequence[Event], btf: str = "") -> Written:
             ),
             help="use `--format probe`, `fetchc trace` or `fetchc add`",
         )
-    options = (btf,) if format in NAMING_BTF else ()
+    options = (btf,) if format in NAMING_BTF else (version,) if format in OF_VERSIONS else ()
     result: Written = _module(format).write(events, *options)
     return result
 

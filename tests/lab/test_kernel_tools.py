@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 import fetchc
+from fetchc.cli.compile_command import installed_bpftrace
 from fetchc.emit.output_formats import Event, written
 from tests.lab.test_kernel_functions import NAME, value, version
 from tests.support.kernel_lab import LabKernel
@@ -107,7 +108,7 @@ def test_bpftrace_prints_what_was_passed_in(lab_kernel: LabKernel) -> None:
     for event, function, texts, returns in asked:
         probe = opened.probe(function, kernel=lab_kernel.release, returns=returns)
         events += probe.events([probe.compile(text) for text in texts], GROUP, event)
-    text = written("bpftrace", events).text
+    text = written("bpftrace", events, version=installed_bpftrace()).text
     # Its name lookup runs a command.
     shell = {f"bin/{name}": content for name, content in program_files("sh").items()}
     content = {**files(lab_kernel), **tool, **shell, "calls": program(lab_kernel)}

@@ -17,7 +17,14 @@ from fetchc.ir.fetch import Decode
 from tests.live.reading import Unreadable, read, same
 from tests.support.programs import Value, calls, expressions, fixture
 from tests.support.toolchains import require
-from tests.support.tools import Printed, missing, run_bpftrace, run_perf, run_uprobe
+from tests.support.tools import (
+    Printed,
+    bpftrace_version,
+    missing,
+    run_bpftrace,
+    run_perf,
+    run_uprobe,
+)
 from tests.support.tracefs import Session
 
 pytestmark = pytest.mark.live
@@ -70,12 +77,12 @@ def _texts(asked: list[_Asked], format: str, group: str) -> list[str]:
     return [each.probe.written(format, each.arguments, group, each.event).text for each in asked]
 
 
-def _program(asked: list[_Asked]) -> str:
+def _program(asked: list[_Asked], which: str = "installed") -> str:
     # One program for all events, as `fetchc compile` prints it for several functions.
     from fetchc.emit.output_formats import written
 
     events = [one for each in asked for one in each.probe.events(each.arguments, "g", each.event)]
-    return written("bpftrace", events).text
+    return written("bpftrace", events, version=bpftrace_version(which)).text
 
 
 def _compared(
@@ -147,11 +154,16 @@ def _own(folder: Path) -> Path:
     return Path(shutil.copy(fixture(FIXTURES[0]), folder / "own"))
 
 
-@pytest.mark.parametrize("name", FIXTURES + RETURNS)
-def test_bpftrace_prints_what_the_program_did(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "which"),
+    [(name, "installed") for name in FIXTURES + RETURNS]
+    + [(FIXTURES[0], "newer"), ("go/dnsforward/go1.27", "newer")],
+)
+def test_bpftrace_prints_what_the_program_did(name: str, which: str, tmp_path: Path) -> None:
     _require("bpftrace")
     asked = _asked(name, "bpftrace")
-    reported, printed = run_bpftrace(_program(asked), fixture(name), tmp_path)
+    program = _program(asked, which)
+    reported, printed = run_bpftrace(program, fixture(name), tmp_path, which)
     compared, wrong = _compared(asked, reported, printed, exact=True)
     assert not wrong, "\n".join(wrong)
     assert compared >= 100, compared

@@ -15,7 +15,7 @@ from tests.live.traced import trace
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
 from tests.support.toolchains import require
-from tests.support.tools import missing, run_bpftrace
+from tests.support.tools import bpftrace_version, missing, run_bpftrace
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -389,7 +389,8 @@ def test_bpftrace_prints_as_many_bytes(tmp_path: Path) -> None:
     source.write_text(PRINTED)
     subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True, timeout=60)
     probe = fetchc.open(str(program)).probe("put")
-    text = probe.written("bpftrace", [probe.compile("v=buf[0:count]"), probe.compile("fd")]).text
+    asked = [probe.compile("v=buf[0:count]"), probe.compile("fd")]
+    text = probe.written("bpftrace", asked, version=bpftrace_version()).text
     printed, _ = run_bpftrace(text, program, tmp_path)
     assert [(hit["fd"], hit["v"], hit["v_len"]) for hit in printed["put"]] == [
         ("1", r'"he\x00llo\xff"', "7"),

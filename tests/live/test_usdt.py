@@ -13,6 +13,7 @@ import fetchc
 from tests.live.traced import Traced, trace
 from tests.support.programs import CORPUS
 from tests.support.toolchains import require
+from tests.support.tools import bpftrace_version
 
 pytestmark = pytest.mark.live
 
@@ -124,7 +125,7 @@ def test_bpftrace_raises_the_counter_of_a_probe_in_one_place(tmp_path: Path) -> 
     script.write_text("def first():\n    return 1\n\nfirst()\n")
     probe = fetchc.open(str(PYTHON)).probe("python:line")
     values = [probe.compile("name=(char *)$arg2"), probe.compile("line=$arg3")]
-    written.write_text(probe.written("bpftrace", values).text)
+    written.write_text(probe.written("bpftrace", values, version=bpftrace_version()).text)
     for raised in (True, False):
         if not raised:  # by its address: the program does not know that somebody looks
             usdt = f'usdt:"{PYTHON}":python:line'

@@ -78,6 +78,8 @@ class Case:
         words += [f"--at={self.at}"] if self.at is not None else []
         words += ["--return"] if self.returns else []
         words += [f"--format={self.format}"] if self.format is not None else []
+        if self.format == "bpftrace":  # whichever this machine has
+            words += ["--bpftrace-version=0.27"]
         # A positional argument may not start with a dash.
         return words + [f"--expr={text}" if text[:1] == "-" else text for text in self.expressions]
 

@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 __all__ = ["TABLES"]
 
 TABLES: dict[str, dict[str, Any]] = {
-    'backend/bpftrace': {'texts': {'bytes': 200}, 'lines': {'numbers': 40, 'numbers_beside_a_text': 6}, 'machines': {'x86_64': {'registers': ['ax', 'bx', 'cx', 'dx', 'si', 'di', 'bp', 'sp', 'r8', 'r9', 'r10', 'r11', 'r12', 'r13', 'r14', 'r15', 'ip', 'cs', 'flags', 'ss', 'orig_ax'], 'stack_pointer': 'sp', 'instruction_pointer': 'ip'}}},
+    'backend/bpftrace': {'versions': [{'since': '0.17', 'text_bytes': 200, 'say_text_bytes': True, 'counts_nul': False, 'field': '->', 'entry': 'kfunc', 'exit': 'kretfunc'}, {'since': '0.19', 'text_bytes': 200, 'say_text_bytes': True, 'counts_nul': False, 'field': '.', 'entry': 'kfunc', 'exit': 'kretfunc'}, {'since': '0.20', 'text_bytes': 200, 'say_text_bytes': True, 'counts_nul': False, 'field': '.', 'entry': 'fentry', 'exit': 'fexit'}, {'since': '0.23', 'text_bytes': 1024, 'say_text_bytes': False, 'counts_nul': True, 'field': '.', 'entry': 'fentry', 'exit': 'fexit'}], 'lines': {'numbers': 40, 'numbers_beside_a_text': 6}, 'machines': {'x86_64': {'registers': ['ax', 'bx', 'cx', 'dx', 'si', 'di', 'bp', 'sp', 'r8', 'r9', 'r10', 'r11', 'r12', 'r13', 'r14', 'r15', 'ip', 'cs', 'flags', 'ss', 'orig_ax'], 'stack_pointer': 'sp', 'instruction_pointer': 'ip'}}},
 }

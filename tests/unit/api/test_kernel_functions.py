@@ -142,5 +142,5 @@ def test_tools_take_functions_of_the_kernel(kernel: str, tool: str) -> None:
             called.written(tool, [argument])
     else:
         text = called.written(tool, [argument]).text
-        assert "kretfunc:vfs_read\n" in text
-        assert "*(uint32*)((uint64)args->file));  // flags=file->flags" in text
+        assert "fexit:vfs_read\n" in text
+        assert "*(uint32*)((uint64)args.file));  // flags=file->flags" in text

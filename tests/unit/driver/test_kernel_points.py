@@ -250,8 +250,8 @@ def test_a_bpf_program_reads_the_record_itself(kernel: fetchc.Program) -> None:
     for version in ("6.18", "5.10"):
         probe = kernel.probe("tracepoint:sched:switch", kernel=f"{version}/bpf")
         made = probe.written("bpftrace", [probe.compile(text) for text in texts]).text
-        assert "args->comm" in made
-        assert "str((uint64)args->path)" in made
+        assert "args.comm" in made
+        assert "str((uint64)args.path)" in made
     assert refused(kernel, "tracepoint:sched:switch", "path", version="6.18") == "FC0507"
     assert refused(kernel, "wake", "comm", version="6.18/perf") == "FC0506"
 

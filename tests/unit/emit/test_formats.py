@@ -124,7 +124,7 @@ def test_counted_text() -> None:
         "v_len", "", Fetch(Deref(DI, 8), Scalar("s", 64)), Decode("integer", 64, True), None
     )
     assert expression(text, length) == (
-        '\\"%s\\" str(*(uint64*)(reg("di")), *(int64*)(reg("di") + 8))'
+        '\\"%s\\" str(*(uint64*)(reg("di")), (uint64)(*(int64*)(reg("di") + 8)) + 1)'
     )
     line = written("perf", [event(text, length)]).text
     assert "v=+0(+0(%di)):x8[64] v_64=+64(+0(%di)):x8[64] v_128=" in line
@@ -139,6 +139,40 @@ def test_returns() -> None:
     image = item(Deref(Image(0), 0), Word())
     with pytest.raises(CompileError, match="FC0514"):
         written("bpftrace", [event(image, kind="uretprobe")])
+
+
+@pytest.mark.parametrize(
+    ("version", "head", "limit", "counted", "field", "entry"),
+    [
+        ("0.17.0", "BPFTRACE_STRLEN=200 bpftrace", "4", "{}", "args->file", "kfunc"),
+        ("0.19", "BPFTRACE_STRLEN=200 bpftrace", "4", "{}", "args.file", "kfunc"),
+        ("0.22.0", "BPFTRACE_STRLEN=200 bpftrace", "4", "{}", "args.file", "fentry"),
+        ("0.23.0", "bpftrace", "5", "(uint64)({}) + 1", "args.file", "fentry"),
+        ("v0.26.1", "bpftrace", "5", "(uint64)({}) + 1", "args.file", "fentry"),
+        ("", "bpftrace", "5", "(uint64)({}) + 1", "args.file", "fentry"),
+    ],
+)
+def test_versions_of_bpftrace(
+    version: str, head: str, limit: str, counted: str, field: str, entry: str
+) -> None:
+    four = item(Deref(DI, 128), Text(), Decode("text", limit=4), "four")
+    text = Item("v", "v", Fetch(Deref(Deref(DI, 0), 0), Array(Scalar("x", 64), 32)),
+                Decode("text", 64, count=32), "v_len")  # fmt: skip
+    length = item(Deref(DI, 8), Scalar("u", 8), name="v_len")
+    made = written("bpftrace", [event(four, text, length)], version=version).text
+    assert made.startswith(f"#!/usr/bin/env -S {head}\n")
+    assert f'str(reg("di") + 128, {limit})' in made
+    size = counted.format('*(uint8*)(reg("di") + 8)')
+    assert f'str(*(uint64*)(reg("di")), {size})' in made
+    file = item(KernelValue("argument", "$arg1"), Word())
+    kernel = written("bpftrace", [event(file, kind="fprobe", point=READ)], version=version).text
+    assert f"\n{entry}:vfs_read\n" in kernel
+    assert field in kernel
+
+
+def test_a_bpftrace_that_is_too_old_is_refused() -> None:
+    with pytest.raises(CompileError, match=r"bpftrace 0\.9 is older than 0\.17"):
+        written("bpftrace", [event()], version="0.9")
 
 
 def test_a_line_of_bpftrace_fits_the_stack() -> None:
@@ -282,9 +316,9 @@ COUNT = KernelValue("argument", "$arg3")
          "*(int32*)((uint64)curtask + 16)"),
         ("kprobe", DI, Symbol(), 'ksym(reg("di"))'),
         ("kretprobe", ReturnValue(), Scalar("s", 32), "(int32)retval"),
-        ("fprobe", COUNT, Scalar("u", 32), "(uint32)(uint64)args->count"),
+        ("fprobe", COUNT, Scalar("u", 32), "(uint32)(uint64)args.count"),
         ("fexit", Deref(KernelValue("argument", "$arg1"), 40), Text(),
-         "str((uint64)args->file + 40)"),
+         "str((uint64)args.file + 40)"),
     ],
 )  # fmt: skip
 def test_values_in_the_kernel(kind: str, value: Value, store: Store, shown: str) -> None:
@@ -292,7 +326,7 @@ def test_values_in_the_kernel(kind: str, value: Value, store: Store, shown: str)
 
 
 def test_texts_of_events() -> None:
-    for name, shown in (("comm", "args->comm"), ("filename", "str(args->filename)")):
+    for name, shown in (("comm", "args.comm"), ("filename", "str(args.filename)")):
         field = item(KernelValue("event_field", f"${name}"), Text())
         assert kernel_expression(field, "eprobe", OPENED) == shown
     field = item(KernelValue("event_field", "$COMM"), Text())
@@ -317,7 +351,7 @@ def test_places_in_the_kernel() -> None:
         # In a function bpftrace needs to know that the address is an instruction's.
         assert text.splitlines()[0].endswith(" --unsafe") == (point is inside)
         assert written("perf", [made]).text == f"perf probe fetchc_x:e={named}"
-    for kind, place in (("fprobe", "kfunc:vfs_read"), ("fexit", "kretfunc:vfs_read")):
+    for kind, place in (("fprobe", "fentry:vfs_read"), ("fexit", "fexit:vfs_read")):
         assert f"\n{place}\n{{" in written("bpftrace", [event(kind=kind, point=READ)]).text
     of_module = KernelPoint("loop_open", "loop", 0, ())
     made = event(kind="kprobe", point=of_module)
