@@ -47,7 +47,8 @@ GROUPS = (
     )),
     ("The toolchain", "--cc clang-19 --rounds 3", ("cc", "go", "rounds", "seed", "only")),
     ("Output", "--color never", (
-        "compiled", "drawn", "listed", "tabled", "traced", "btf", "written", "results", "into",
+        "compiled", "drawn", "listed", "tabled", "traced", "btf", "bpftrace_version", "written",
+        "results", "into",
         "verify", "version", "time", "pretty", "engine", "uncached", "verbose", "color",
     )),
 )  # fmt: skip
