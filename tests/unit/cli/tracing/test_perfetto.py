@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fetchc.cli import main
 from fetchc.cli.trace_events import Hit, Hits
 from fetchc.cli.trace_json import JsonLines
 from fetchc.cli.trace_perfetto import PerfettoPackets
@@ -204,3 +206,13 @@ def test_calls_without_number_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> 
     made = calls((1.0, 2.0), (3.0, 4.0), (5.0, 6.0), (0.5, 7.0))
     assert [one.duration is None for one in made] == [False, False, False, True]
     assert made[-1].values == {"$latency": 6.5e6}
+
+
+def test_a_terminal_gets_no_bytes(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["trace", "n", "-x", "/bin/true", "-f", "f", "--format", "perfetto"]) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "is bytes, not for a terminal: add -o FILE, or a pipe" in printed.err
