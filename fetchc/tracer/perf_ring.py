@@ -34,11 +34,10 @@ from fetchc.tracer.unwind import StackCopy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from fetchc.target.machines import Architecture
     from fetchc.tracer.events import Sample
-    from fetchc.tracer.trace_instance import Instance
 
 __all__ = ["PerfRing", "SampledMachine", "sampled_machines"]
 
@@ -105,6 +104,7 @@ _IDENTITY = struct.Struct("<IIQQII")  # what ends all but samples: pid, tid, tim
 _LOST_BODY = struct.Struct("<QQ")
 # The sample up to the raw record's length: pid, tid, time, id, cpu, reserved, size.
 _START = struct.Struct("<IIQQIII")
+_CPU_PLACE = 24  # of the CPU in it
 _WORD = struct.Struct("<Q")
 _SETTLE = 10_000_000  # nanoseconds, as in tracefs
 _NEVER = 1 << 64
@@ -180,10 +180,14 @@ class PerfRing:
 
         self.more = False
 
-    def open(self, instance: Instance, buffer_kib: int | None) -> None:
-        """Make the buffers of all CPUs that there are."""
+    def open(
+        self, cpus: Sequence[int], buffer_kib: int | None, process: int = -1, at_once: bool = False
+    ) -> None:
+        """Make the buffers of these CPUs: of all processes, or of one.
+
+        ``at_once``: the first record already ends :meth:`wait`.
+        """
         least, most = _CPU_BYTES
-        cpus = instance.processors()
         wanted = (
             (buffer_kib << 10) if buffer_kib else max(least, min(most, _TOTAL_BYTES // len(cpus)))
         )
@@ -191,7 +195,8 @@ class PerfRing:
         for cpu in cpus:
             flags = _WATERMARK | _USE_CLOCK | _CHANGES
             try:
-                owner = self._opened(_SOFTWARE, _DUMMY, flags, -1, cpu, size // 4)
+                watermark = 1 if at_once else size // 4
+                owner = self._opened(_SOFTWARE, _DUMMY, flags, process, cpu, watermark)
             except OSError as error:
                 if error.errno == errno.ENODEV:  # it is not running
                     continue
@@ -243,10 +248,18 @@ class PerfRing:
                 raise _not_allowed(error) from error
 
     def _opened(
-        self, kind: int, config: int, flags: int, thread: int, cpu: int, watermark: int
+        self,
+        kind: int,
+        config: int,
+        flags: int,
+        thread: int,
+        cpu: int,
+        watermark: int,
+        breakpoint: tuple[int, int, int] = (0, 0, 0),
     ) -> int:
+        # ``breakpoint``: its type, address and length.
         attributes = _ATTRIBUTES.pack(
-            kind, _ATTRIBUTES.size, config, 1, _SAMPLED, 0, flags, watermark, 0, 0, 0, 0,
+            kind, _ATTRIBUTES.size, config, 1, _SAMPLED, 0, flags, watermark, *breakpoint, 0,
             self._mask, self._stack_bytes, time.CLOCK_MONOTONIC, 0, 0, 0, 0,
         )  # fmt: skip
         import ctypes
@@ -334,7 +347,9 @@ class PerfRing:
         at = raw + size
         self._sampled += 1
 
-        if self._threads is not None and self._is_second(thread, identity, record[raw:]):
+        # On the same CPU: on another one it is another hit, of an event with another number.
+        own = _RECORD.size + _CPU_PLACE
+        if self._threads is not None and self._is_second(thread, identity, record[own:]):
             return None
         (abi,) = _WORD.unpack_from(record, at)
         at += _WORD.size

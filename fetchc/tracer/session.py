@@ -238,7 +238,7 @@ class Session:
             machines = sampled_machines()
             if machines:
                 self._perf = PerfRing(copied, machines)
-                self._perf.open(self._instance, self._buffer_kib)
+                self._perf.open(self._instance.processors(), self._buffer_kib)
                 return
         self._instance.write("1", "options/userstacktrace")
         text = self._tracefs.read("events", "ftrace", "user_stack", "format")

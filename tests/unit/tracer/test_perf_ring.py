@@ -24,9 +24,14 @@ def record(kind: int, body: bytes, misc: int = 0) -> bytes:
 
 
 def sample(
-    time: int = 5, identity: int = 1, abi: int = 2, stack: bytes = bytes(16), copied: int = 16
+    time: int = 5,
+    identity: int = 1,
+    abi: int = 2,
+    stack: bytes = bytes(16),
+    copied: int = 16,
+    cpu: int = 1,
 ) -> bytes:
-    head = struct.pack("<IIQQIII", 11, 12, time, identity, 1, 0, len(RAW))
+    head = struct.pack("<IIQQIII", 11, 12, time, identity, cpu, 0, len(RAW))
     body = head + RAW + struct.pack("<Q", abi)
     if abi:
         body += struct.pack("<17Q", *REGISTERS)
@@ -121,3 +126,16 @@ def test_changes_of_mappings(ring: PerfRing) -> None:
         MappingChange(5, 11, None, Mapping(0x9000, 0xA000, 0x2000, "", 77)),
         MappingChange(6, 13, 11),
     ]
+
+
+def test_a_hit_that_two_events_have_counts_once(ring: PerfRing) -> None:
+    ring._threads = [11]
+    ring._samples(sample(time=5, identity=1) + sample(time=5, identity=2))
+    assert [time for time, *_ in read(ring)] == [5]
+
+
+def test_equal_hits_on_two_processors_are_two(ring: PerfRing) -> None:
+    ring._threads = [11]
+    # The thread has moved: each processor has an event of its own.
+    ring._samples(sample(time=5, identity=1) + sample(time=6, identity=2, cpu=0))
+    assert [time for time, *_ in read(ring)] == [5, 6]
