@@ -120,6 +120,7 @@ class WithoutDwarf:
     __slots__ = ()
 
     elf = NoElfFacts()
+    in_memory = False
     cpp = None
     go = None
 
@@ -137,6 +138,10 @@ class WithoutDwarf:
     def kernel(self) -> KernelFacts | None:
         """None."""
         return None
+
+    def versions(self, address: int) -> tuple[int, ...]:
+        """Where a running process has code now of what has code at ``address``; none of a file."""
+        return ()
 
     def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
         """No notes; the help asks for another file."""

@@ -291,6 +291,7 @@ class Program(Protocol):
     machine_flags: int  # e_flags: variants of the machine and its conventions
     build_id: str | None  # lower-case hex
     in_kernel: bool  # its code runs in the kernel: probes name functions, not offsets of a file
+    in_memory: bool  # a runtime compiled its code: addresses are of one process, none is in a file
 
     @property
     def identity(self) -> str:

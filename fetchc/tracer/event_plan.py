@@ -8,7 +8,7 @@ from fetchc.check.checker import Checker
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name
-from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text
+from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text, fixed_bytes
 from fetchc.lower.extents import FULL, Limits
 from fetchc.record import Record
 from fetchc.source import Span
@@ -130,8 +130,11 @@ def plan(
                 [
                     defined(each.site, layout.fields, kernel, group, event)
                     for each, layout in zip(found.each(), layouts, strict=True)
+                    if not program.in_memory
                 ]
             )
+            if program.in_memory:
+                _must_fit(layouts[0], event)
         except CompileError as error:
             refusal = error
             shorter = [one.reason == "event too large" for one in error.diagnostics]
@@ -160,6 +163,17 @@ def plan(
         tuple([layout.fields for layout in layouts]),
         program.identity,
     )
+
+
+_LARGEST = 4096  # bytes of a record's numbers, as of the kernel's own
+
+
+def _must_fit(layout: _Layout, event: str) -> None:
+    # What runs the fetches itself has no limit of the kernel's but that of offsets in a record.
+    size = sum([fixed_bytes(fetch.store) for _, fetch in layout.fields])
+    if size > _LARGEST:
+        what = f"the values of `{event}` take {size} bytes of a record, and it has {_LARGEST}"
+        raise reject("FC0404", what, help="ask for fewer values", reason="event too large")
 
 
 def _called(found: ProbePoint) -> str | None:

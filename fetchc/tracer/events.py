@@ -74,7 +74,7 @@ class Plan(Record):
     ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` show
     whether memory of the program could be read. ``fields`` are what each definition fetches, by the
     names of its arguments. ``identity`` is that of the file at ``path`` when it was read, empty for
-    the kernel.
+    the kernel. Code that is in no file has ``fields`` and no definitions.
     """
 
     group: str
@@ -88,6 +88,11 @@ class Plan(Record):
     fault_probes: tuple[FaultProbe, ...] = ()
     fields: tuple[tuple[tuple[str, Fetch], ...], ...] = ()
     identity: str = ""
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether it is of code that is in no file: no uprobe reaches that."""
+        return not self.definitions
 
     @property
     def of_kernel(self) -> bool:

@@ -56,6 +56,7 @@ class DwarfProgram:
     """Answers every question of :class:`~fetchc.program.protocol.Program`, lazily."""
 
     dotnet = None
+    in_memory = False
     kernel = None  # tracepoints are described by BTF
 
     __slots__ = (
