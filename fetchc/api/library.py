@@ -136,6 +136,16 @@ class Program:
                 names = self._listed().matching(glob)
         yield from names
 
+    def versions(self, address: int) -> tuple[int, ...]:
+        """Where a process has code now of the method with run-time code at ``address``; the newest
+        first. Empty for code of a file.
+        """
+        from fetchc.debuginfo.without_dwarf import WithoutDwarf
+
+        with self._lock:
+            program = self._program
+            return program.versions(address) if isinstance(program, WithoutDwarf) else ()
+
     def spelled(self, names: Iterable[str]) -> list[str]:
         """What :meth:`functions` has, as people write it: those of C++ and Rust demangled.
 

@@ -36,7 +36,7 @@ GROUPS = (
         "expr", "calls_only", "depth", "batch", "long", "full_types", "fields",
     )),
     ("Which events", "-p nginx --filter 'n > 3' --timeout 10s", (
-        "pid", "filter", "count", "timeout", "strict",
+        "pid", "no_enable", "filter", "count", "timeout", "strict",
     )),
     ("Times, tables, callers", "--latency --histogram '$latency' --by '$comm'", (
         "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",

@@ -74,7 +74,7 @@ class Command(Record):
 
 
 _BINARY = ("binary", "reference", "debug_file", "debug_dir", "arch")
-_RUNNING = ("binary", "process", *_BINARY[1:])
+_RUNNING = ("binary", "process", "no_enable", *_BINARY[1:])
 _RETURN = ("return", "unsafe_return")
 _READING = ("uncached", "verbose", "full_types", "color")
 
@@ -120,7 +120,8 @@ COMMANDS = {
         "trace", "show calls and values of running programs", ("operands", "EXPR"), 0, None,
         (
             *_BINARY,
-            "functions", "at", *_RETURN, "active", "expr", "pid", "filter", "count", "timeout",
+            "functions", "at", *_RETURN, "active", "expr", "pid", "no_enable", "filter", "count",
+            "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
             "summary", "stack", "stack_bytes", "calls_only", "depth", "strict", "engine", "traced",
             "results", "time", "pretty",
@@ -258,6 +259,9 @@ OPTIONS = {
     "process": Option(
         "processes", ("-p", "--pid"), "PID|NAME", "without -x: the program of this process",
         many=True,
+    ),
+    "no_enable": Option(
+        "no_enable", ("--no-enable",), None, "never ask a runtime of .NET to write its perf map"
     ),
     "filter": Option(
         "filters", ("--filter",), "F", "only events with `EXPR op CONST`: 'n > 3 && s ~ \"a*\"'",
@@ -400,6 +404,7 @@ class Options:
         # Of `trace` alone.
         self.functions: list[str] = []
         self.processes: list[str] = []  # as typed
+        self.no_enable = False
         self.pids: list[int] = []  # of them, by fetchc.cli.short_names
         self.count: int | None = None
         self.timeout: float | None = None
@@ -441,8 +446,13 @@ class Options:
         from fetchc.api.library import Program
         from fetchc.debuginfo.environment import DEFAULT
 
+        binary = self.binary
+        if self.pids and binary == f"/proc/{self.pids[0]}:":
+            from fetchc.cli.process_code import assembly_of
+
+            binary = assembly_of(self)
         return Program(
-            self.binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,
+            binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,
             self.arch, self.environment or DEFAULT,
         )  # fmt: skip
 

@@ -45,7 +45,8 @@ _SENT = (Record, Error, OSError, Unwritable)  # as they are; others stay, and ar
 _ATTRIBUTE, _METHOD = "attribute", "method"  # of an object that stays
 _REMEMBERED = 1 << 16  # answers of one
 _FINISH = "finish"  # what every child answers: it hands over what is to be cached
-_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT)  # a terminal sends them to both
+# A terminal, `timeout` and a service manager send them to both; the child ends with its parent.
+_IGNORED = (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM)
 
 
 def reader(

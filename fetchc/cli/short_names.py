@@ -43,6 +43,11 @@ def complete(options: Options) -> tuple[str, ...]:
     if "binary" not in COMMANDS[options.command].options:
         return ()  # whose -x is something else
     if not binary and options.pids:
+        from fetchc.cli.process_code import prepared
+
+        notes = prepared(options)
+        if options.binary:
+            return notes
         options.binary = _program_of(options.pids)
         return (f"the program is {_shown(options.binary)}",)
     if not binary and options.program:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
+    from fetchc.api.library import Program
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
     from fetchc.cli.parsing_child import SameProcess
@@ -54,8 +55,15 @@ def run(options: Options, output: Output) -> int:
     command = Command(options.program) if options.program else None
     group = session_name()
     files = SymbolFiles()
+    opened: list[Program] = []
+
+    def targets() -> Targets:
+        opened.append(options.opened())
+        return collect(opened[0], options, wanted, group)
+
     questions: dict[str, Callable[..., Any]] = {
-        "targets": lambda: collect(options.opened(), options, wanted, group),
+        "targets": targets,
+        "versions": lambda addresses: [opened[0].versions(address) for address in addresses],
         "symbols": files.opened,
         "function": files.function_at,
         "unwind": files.unwind_row,
@@ -79,7 +87,9 @@ def _run(
     except DebugInfoError as refused:
         refused.help = refused.help or _of_process(options)
         raise
-    if isinstance(asked, Reader):
+    # Breakpoints are of the one process that the user named, wherever the answer has them.
+    pid = _process_of(options.binary)
+    if isinstance(asked, Reader) and pid is None:
         lines = [line for each in targets.chosen for line in each.plan.definitions]
         files = {each.plan.path: each.plan.identity for each in targets.chosen}
         probed_file(options.binary, files, lines)
@@ -92,8 +102,12 @@ def _run(
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
     if options.output:
         output.to_file(options.output)  # before anything is installed
-    session = chosen_session(targets, options, group, output)
     unwatch()  # what is installed is taken away in peace, and COMMAND has its own limits
+    if pid is not None:
+        from fetchc.cli.process_code import traced
+
+        return traced(pid, options, output, asked, targets, wanted)
+    session = chosen_session(targets, options, group, output)
     with terminable(), session:
         output.diagnostics(session.warnings(), "")  # what others left behind
         session.add(*[target.plan for target in targets.chosen])
@@ -131,6 +145,16 @@ def _run(
             f"  = help: make room for more: `--maxactive {_room(options.active)}`",
         )
     return status
+
+
+def _process_of(binary: str) -> int | None:
+    # The process whose own code the path names; None where it names a file.
+    if not binary.startswith("/proc/"):
+        return None
+    from fetchc.debuginfo.running_process import named_process
+
+    named = named_process(binary)
+    return None if named is None else named[0]
 
 
 _COPIED = 16384  # bytes of each stack

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_tables import Summary, Tally
     from fetchc.cli.trace_targets import Target
     from fetchc.cli.trace_text import TextLines
+    from fetchc.tracer.breakpoints import BreakpointSession
     from fetchc.tracer.decode import Decoder
     from fetchc.tracer.events import Event, Sample, Value
     from fetchc.tracer.filter_conditions import Filter
@@ -183,7 +184,7 @@ class Show:
 
     def __init__(
         self,
-        session: Session,
+        session: Session | BreakpointSession,
         targets: Sequence[Target],
         options: Options,
         request: Request,
@@ -517,7 +518,7 @@ class Ending:
 
 
 def watch(
-    session: Session,
+    session: Session | BreakpointSession,
     sink: Sink,
     ending: Ending,
     command: Command | None,

@@ -7,6 +7,7 @@ from itertools import chain
 from json.encoder import encode_basestring_ascii as quoted
 
 from fetchc.tracer.display_values import CutList, CutString, CutStructure, Hexadecimal, NoAddress
+from fetchc.tracer.fetched_records import read_later
 from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
@@ -35,13 +36,14 @@ class JsonLines:
     ASCII only; bytes that are no UTF-8 are lone surrogates (``\\udc80`` for 0x80). What was only
     read in part is in ``cut``, with its whole length where the record has that; the members of a
     structure that are not fetched are in ``left_out``, pointers to where no memory can be in
-    ``no_address``.
+    ``no_address``. ``read_later`` are values that were read after the hit.
     """
 
     def __init__(self, targets: Iterable[Target], timed: bool) -> None:
         listed = list(targets)
         self._heads = {each.plan.event: _head(each) for each in listed}
         self._labels = {each.plan.event: (each.labels, _to_fill_in(each.labels)) for each in listed}
+        self._later = {each.plan.event: _later(each) for each in listed}
         self._timed = timed
         self._comms: dict[str, str] = {}
 
@@ -68,6 +70,7 @@ class JsonLines:
             f'{self._heads[name]}{event.pid}, "thread": {event.thread}, "comm": {comm}, '
             f'"cpu": {event.cpu}, "timestamp": {event.timestamp!r}, "address": {event.address}, '
             f'"args": {{{text % tuple(values)}}}, "faults": {self._faults(hit)}'
+            f"{self._later[name]}"
         )
         if self._timed:
             line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
@@ -87,7 +90,8 @@ class JsonLines:
     ) -> tuple[ReadLine, ReadLines | None]:
         """Functions from a record, and from several, to lines; none of a task named ``waiting``."""
         head, text = self._heads[plan.event], _to_fill_in(labels)
-        rest = f'"timestamp": %r, "address": %d, "args": {{{text}}}, "faults": []}}'
+        later = self._later[plan.event].replace("%", "%%")
+        rest = f'"timestamp": %r, "address": %d, "args": {{{text}}}, "faults": []{later}}}'
         pattern = f'{head.replace("%", "%%")}%s, "cpu": %d, {rest}'
 
         def lines(task: object, cpu: int, columns: Columns) -> str:
@@ -140,6 +144,13 @@ def _head(target: Target) -> str:
         f'{{"event": {quoted(plan.event)}, "function": {function}, '
         f'"kind": {quoted(plan.kind)}, "pid": '
     )
+
+
+def _later(target: Target) -> str:
+    # Of code without uprobes: what was read after the hit.
+    later = read_later(target.plan)
+    labels = [label for label in target.labels if label in later]
+    return f', "read_later": {_encode(labels)}' if labels else ""
 
 
 def _frame(frame: Frame) -> dict[str, object]:

@@ -8,6 +8,7 @@ from itertools import chain
 
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import CutList, CutStructure, escaped, printed
+from fetchc.tracer.fetched_records import read_later
 from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
@@ -36,7 +37,7 @@ class TextLines:
 
     ``clock``: times are seconds since the first hit (``relative``), since the line before
     (``delta``), or of the day (``wall``). Whatever the traced memory holds, a line is one line,
-    of printable characters only.
+    of printable characters only. ``label~=value`` was read after the hit.
     """
 
     def __init__(
@@ -56,6 +57,7 @@ class TextLines:
                 () if pretty else each.labels,
                 timed,
                 clock != "relative",
+                read_later(each.plan),
             )
             for each in listed
         }
@@ -203,9 +205,19 @@ class _Delta:
 class _Columns:
     """Lines of one target: ``label=value`` side by side, in columns that grow with their values."""
 
-    def __init__(self, name: str, labels: Iterable[str], timed: bool, worded: bool) -> None:
+    def __init__(
+        self,
+        name: str,
+        labels: Iterable[str],
+        timed: bool,
+        worded: bool,
+        later: Container[str],
+    ) -> None:
         self._labels = list(labels)
-        self._heads = [f"{printable(label)}=" for label in self._labels]
+        marks = ["~" if label in later else "" for label in self._labels]
+        self._heads = [
+            f"{printable(label)}{mark}=" for label, mark in zip(self._labels, marks, strict=True)
+        ]
         self._widths = [len(head) for head in self._heads]
         took = "%s" if timed else ""
         self._before = f"{'%15s' if worded else '%12.6f'}  %s  {took}{name.replace('%', '%%')}  "

@@ -47,7 +47,8 @@ def _opened(
 ) -> Program:
     """Open an ELF file, ``kernel`` (the running one), ``kernel:MODULE``, a kernel's BTF, or .NET.
 
-    ``HOST:NAME`` is an assembly of a single-file program of .NET. ``references`` are folders of
+    ``HOST:NAME`` is an assembly of a single-file program of .NET, ``/proc/PID:NAME`` what a
+    process has compiled of one. ``references`` are folders of
     assemblies that an image of .NET may refer to. ``search`` says where debug files are of an ELF
     file; of a process (``/proc/PID/exe``, ``/proc/PID/root/...``) it is opened as it is seen from
     here, with its own debug files.
@@ -61,6 +62,12 @@ def _opened(
         return open_running(path, environment=environment)
     process = ""
     if path.startswith("/proc/"):
+        if path[len("/proc/") :].partition(":")[0].isdecimal():
+            from fetchc.debuginfo.running_process import open_in_process
+
+            running = open_in_process(path, references, environment)
+            if running is not None:
+                return running
         from fetchc.debuginfo.separate.process_root import of_process
 
         process = "/".join(path.split("/", 3)[:3])

@@ -80,7 +80,7 @@ def _probeable(program: Program, request: PointRequest, found: ProbePoint) -> Pr
     # Refused where a uprobe cannot be, moved where it would harm the program.
     kernel, point = request.kernel, request.point
     rules = table(f"arch/{program.architecture}").get("uprobes")
-    if rules is not None and not program.in_kernel:
+    if rules is not None and not program.in_kernel and not program.in_memory:
         replaced = 0 if kernel is None else kernel.replaced_nop(program.architecture)
         nops = False
         for site in (found.site, *found.more):

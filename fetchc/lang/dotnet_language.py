@@ -75,7 +75,8 @@ def _shared_with(wanted: str, found: str, program: Program) -> list[str]:
 
 
 def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
-    return (*_elsewhere(program, function), *_replaced(function))
+    # Code that was compiled at run time is followed to where it is compiled again.
+    return (*_elsewhere(program, function), *(() if program.in_memory else _replaced(function)))
 
 
 def _elsewhere(program: Program, function: Function) -> tuple[Diagnostic, ...]:

@@ -48,11 +48,11 @@ _FRESH = 1_000_000_000  # nanoseconds: a number is not reused within a second
 class Processes:
     """The process of each thread seen, cached for a second of the trace's time.
 
-    ``visible`` says whether the kernel's numbers are those that this process sees: they are not
-    in a PID namespace.
+    ``tracefs`` is None where no process but those that run is asked for. ``visible`` says whether
+    the kernel's numbers are those that this process sees: they are not in a PID namespace.
     """
 
-    def __init__(self, tracefs: Tracefs) -> None:
+    def __init__(self, tracefs: Tracefs | None) -> None:
         self._tracefs = tracefs
         self._cached: dict[int, tuple[int, int]] = {}  # thread -> process, until when
         self.visible = _first_namespace()
@@ -80,7 +80,7 @@ class Processes:
 
     def _read_saved(self, nanoseconds: int) -> None:
         # All that are gone by now: one reading serves the rest of a batch.
-        if not self._tracefs.exists("saved_tgids"):  # before 4.14
+        if self._tracefs is None or not self._tracefs.exists("saved_tgids"):  # before 4.14
             return
         for line in self._tracefs.read("saved_tgids").splitlines():
             thread, process = map(int, line.split())

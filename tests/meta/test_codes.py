@@ -61,6 +61,9 @@ ELSEWHERE = {
     "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",
     "FC0802": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_refuses",
     "FC0803": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_hangs",
+    "FC0720": "tests/live/test_run_time_code.py::test_breakpoints_are_shared_with_others",
+    "FC0721": "tests/live/test_run_time_code.py::"
+    "test_nothing_is_asked_of_the_runtime_where_that_is_refused",
     "FC0804": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_strips",
     "FC0805": "tests/unit/conformance/test_toolchains.py::test_a_compiler_for_another_machine",
     "FC0806": "tests/unit/conformance/test_toolchains.py::test_a_program_that_may_not_be_traced",

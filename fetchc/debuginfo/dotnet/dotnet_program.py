@@ -18,10 +18,12 @@ from fetchc.debuginfo.dotnet.assemblies import (
 from fetchc.debuginfo.dotnet.class_layout import must_fit, must_have_texts_at
 from fetchc.debuginfo.dotnet.closed_types import ClosedTypes
 from fetchc.debuginfo.dotnet.dotnet_types import DotnetTypes, WrittenTypes
+from fetchc.debuginfo.dotnet.jit_code import JitCode
 from fetchc.debuginfo.dotnet.metadata_signatures import class_spelled
 from fetchc.debuginfo.dotnet.method_code import (
     Methods,
     continued_in,
+    in_no_file,
     is_inlined,
     must_have_code,
     not_compiled,
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.method_code import Method
     from fetchc.debuginfo.dotnet.portable_executable import Bundle, Pe
     from fetchc.debuginfo.environment import Environment
+    from fetchc.debuginfo.running_process import RunningProcess
     from fetchc.program.entities import Property, Variable
     from fetchc.program.protocol import ObjectTypes, Program
     from fetchc.program.types import Type
@@ -62,12 +65,15 @@ PRODUCERS = {"coreclr": ".NET", "mono": "Mono"}
 
 
 class DotnetProgram(Placed):
-    """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily."""
+    """Implements every question of :class:`~fetchc.program.protocol.Program`, lazily.
+
+    Of a ``running`` process its code is what that has compiled: addresses are the process's.
+    """
 
     __slots__ = (
         "_bundle", "_image_path", "_methods", "_mono", "_objects",
-        "_opened", "_process", "_references", "_typed", "architecture", "build_id", "in_kernel",
-        "little_endian", "machine_flags", "path", "word_bytes",
+        "_opened", "_process", "_references", "_running", "_typed", "architecture", "build_id",
+        "in_kernel", "in_memory", "little_endian", "machine_flags", "path", "word_bytes",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +84,7 @@ class DotnetProgram(Placed):
         image: Pe | None = None,
         process: Process | None = None,
         environment: Environment = DEFAULT,
+        running: RunningProcess | None = None,
     ) -> None:
         self._assembly = Assembly(path, image)
         self._bundle = bundle
@@ -87,6 +94,10 @@ class DotnetProgram(Placed):
             self._assembly.kind, self._assembly.native = "Mono", self._mono
         if self._assembly.kind == "fragile":
             self._take_map(references)
+        self.in_memory = running is not None
+        self._running = running
+        if running is not None:
+            self._assembly.native = JitCode(self._assembly, running.lines)
         self._references = references
         self._process = process
         self._methods = Methods(self._assembly)
@@ -97,7 +108,7 @@ class DotnetProgram(Placed):
         self.path = path if self._mono is None else self._mono.elf.path
         self._image_path = path
         # Intermediate language alone is for any machine; none of it is probed.
-        native = self._assembly.native is not None
+        native = self._assembly.native is not None and self._assembly.kind != "IL"
         self.architecture = self._assembly.image.machine if native else "x86_64"
         if self._mono is not None:
             self.architecture = self._mono.elf.architecture
@@ -221,7 +232,11 @@ class DotnetProgram(Placed):
         And where there are so few methods that listing them takes no time.
         """
         assembly = self._assembly
-        if assembly.kind != "ReadyToRun" or assembly.metadata.count("MethodDef") < _FEW_METHODS:
+        if (
+            assembly.kind != "ReadyToRun"
+            or self.in_memory
+            or assembly.metadata.count("MethodDef") < _FEW_METHODS
+        ):
             return None
         return assembly.identity or None
 
@@ -237,6 +252,18 @@ class DotnetProgram(Placed):
     def is_compiled(self) -> bool:
         """Whether it has code that can be read."""
         return self._assembly.native is not None
+
+    def versions(self, address: int) -> tuple[int, ...]:
+        """Where a running process has code now of the method with code at ``address``; the newest
+        first. Empty for code of a file, and where that memory has other code.
+
+        Raises DebugInfoError as :meth:`RunningProcess.read` does.
+        """
+        native = self._assembly.native
+        if self._running is None or not isinstance(native, JitCode):
+            return ()
+        native.add(self._running.read())
+        return tuple(native.versions(address))
 
     @property
     def assembly_name(self) -> str:
@@ -300,6 +327,8 @@ class DotnetProgram(Placed):
 
     def file_offset(self, address: Address) -> FileOffset:
         """Where the byte at a relative address is in the file, by its own section."""
+        if self.in_memory:
+            raise in_no_file(self.path)
         if self._mono is not None:
             return self._mono.elf.file_offset(address)
         return FileOffset(self._assembly.image.start + self._assembly.image.offset(address))
@@ -310,6 +339,8 @@ class DotnetProgram(Placed):
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code at a relative address, none outside of all sections."""
+        if self.in_memory:
+            return b""
         if self._mono is not None:
             return self._mono.elf.code(address, size)
         image = self._assembly.image

@@ -49,12 +49,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTEXT_PARAMETER",
+    "CodeByMap",
     "FragileCode",
     "GenericCode",
     "Method",
     "Methods",
     "continued_in",
     "generic_code",
+    "in_no_file",
     "is_inlined",
     "map_of",
     "must_have_code",
@@ -490,7 +492,7 @@ REASONS = {
 def must_have_code(assembly: Assembly) -> None:
     """DebugInfoError FC0906 where no method of the image can be probed on this system."""
     path, kind = assembly.path, assembly.kind
-    if kind == "Mono" or (kind == "fragile" and assembly.native is not None):
+    if kind == "Mono" or (kind in ("fragile", "IL") and assembly.native is not None):
         return
     if kind != "ReadyToRun":
         raise DebugInfoError(
@@ -500,6 +502,16 @@ def must_have_code(assembly: Assembly) -> None:
     if system != "linux":
         what = f"its native code is for {system or 'another system'}"
         raise DebugInfoError("FC0906", path, f"it cannot be probed: {what}", help=CURES["IL"])
+
+
+def in_no_file(path: str) -> DebugInfoError:
+    """The refusal of what needs an offset in a file, for code that was compiled at run time."""
+    return DebugInfoError(
+        "FC0906",
+        path,
+        "the runtime compiled this method to memory: a uprobe needs code of a file",
+        help="trace it: `fetchc trace -p PID -f METHOD`; it takes breakpoints for that",
+    )
 
 
 def not_compiled(
@@ -579,16 +591,40 @@ STRIDE = 12  # begin, end and unwinding of a piece of code, on x86-64
 LARGEST_MAP = 1 << 28
 
 
-class FragileCode(CodeByAddress):
-    """The code of an image's methods; a method's piece of code goes by its address."""
+class CodeByMap(CodeByAddress):
+    """A base of code that the lines of a perf map name; a method's piece goes by its address."""
 
-    __slots__ = ("_ends", "_lines", "_methods")
+    __slots__ = ("_lines", "_methods")
+
+    def __init__(self, assembly: Assembly) -> None:
+        super().__init__(assembly)
+        self._methods = Methods(assembly)
+        self._lines: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+
+    def _take(self, symbol: str, begin: int) -> None:
+        # The code at an address, by the name that a line gives it.
+        asked = written(symbol)
+        if "::" in symbol and asked.parameters is not None:
+            key = f"{'.'.join(asked.types)}.{asked.method}"
+            self._lines.setdefault(key, []).append((asked.parameters, begin))
+
+    def begins(self, method: int) -> list[int]:
+        """Where the code of a method begins, by its row: of all lines that name it."""
+        assembly = self._assembly
+        owner = assembly.type_name(assembly.owner(method)).replace("+", ".")
+        lines = self._lines.get(f"{owner}.{assembly.method_name(method)}", ())
+        symbol = self._methods.symbol(method) if lines else ""
+        return [begin for parameters, begin in lines if parameters_fit(symbol, parameters)]
+
+
+class FragileCode(CodeByMap):
+    """The code of an image's methods."""
+
+    __slots__ = ("_ends",)
 
     def __init__(self, assembly: Assembly, path: str) -> None:
         super().__init__(assembly)
-        self._methods = Methods(assembly)
         self._ends = _pieces(assembly)
-        self._lines: dict[str, list[tuple[tuple[str, ...], int]]] = {}
         lines = parse_lines(path, map_file(path)[0][:LARGEST_MAP])
         matched = 0
         for line in lines:
@@ -596,10 +632,7 @@ class FragileCode(CodeByAddress):
             if begin is None:
                 continue
             matched += 1
-            asked = written(line.symbol)
-            if "::" in line.symbol and asked.parameters is not None:
-                key = f"{'.'.join(asked.types)}.{asked.method}"
-                self._lines.setdefault(key, []).append((asked.parameters, begin))
+            self._take(line.symbol, begin)
         if matched * 2 < len(lines):
             what = f"{len(lines) - matched} of its {len(lines)} lines begin at no code of the image"
             raise DebugInfoError("FC0908", path, f"the map is of another build: {what}")
@@ -616,11 +649,7 @@ class FragileCode(CodeByAddress):
 
     def entry(self, method: int) -> int | None:
         """Where a method begins, by its row; None where the map does not name it alone."""
-        assembly = self._assembly
-        owner = assembly.type_name(assembly.owner(method)).replace("+", ".")
-        lines = self._lines.get(f"{owner}.{assembly.method_name(method)}", ())
-        symbol = self._methods.symbol(method) if lines else ""
-        found = [begin for parameters, begin in lines if parameters_fit(symbol, parameters)]
+        found = self.begins(method)
         return found[0] if len(found) == 1 else None
 
     def end(self, address: int) -> Address:

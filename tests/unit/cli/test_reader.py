@@ -190,7 +190,7 @@ def test_an_answer_that_is_none_is_an_error_of_the_file(forged: bytes) -> None:
             reader.ask("forge")
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGUSR1])
 def test_a_child_that_ends_is_an_error_of_the_file(ending: signal.Signals) -> None:
     with reading(pid=os.getpid, wait=lambda: time.sleep(60)) as reader:
         end = threading.Timer(0.1, os.kill, (reader.ask("pid"), ending))

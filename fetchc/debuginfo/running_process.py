@@ -1,0 +1,288 @@
+"""What a process has compiled while it runs: its perf map, and assemblies of .NET that it is of.
+
+A program is named ``/proc/PID:NAME`` here: the code that process PID has compiled of assembly NAME;
+``/proc/PID:`` has all code of a process that does not run .NET.
+Paths and namespaces are the process's own, so that containers need nothing more.
+
+Source: proc(5), /proc/pid/maps, /proc/pid/fd and /proc/pid/status (NSpid).
+"""
+
+from __future__ import annotations
+
+import os
+
+from fetchc.debuginfo.dotnet.csharp_names import without_arguments, written
+from fetchc.debuginfo.perf_map_format import parse_lines
+from fetchc.debuginfo.safe_open import read_regular
+from fetchc.debuginfo.separate.process_root import of_process
+from fetchc.diag.diagnostic import DebugInfoError, reject
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+    from fetchc.debuginfo.environment import Environment
+    from fetchc.debuginfo.perf_map_format import MapLine
+    from fetchc.debuginfo.perf_map_program import PerfMapProgram
+
+__all__ = [
+    "RunningProcess",
+    "anonymous",
+    "is_dotnet",
+    "named_process",
+    "open_in_process",
+    "own_number",
+]
+
+LARGEST = 1 << 28  # bytes of a map: the process writes anything there
+SHOWN = 6  # names in a message
+CORE = "System.Private.CoreLib"
+_DELETED = " (deleted)"
+
+
+def is_dotnet(pid: int) -> bool:
+    """Whether a process runs CoreCLR: by its library, or the core library, in its maps."""
+    try:
+        maps = read_regular(f"/proc/{pid}/maps", LARGEST)
+    except OSError:
+        return False
+    return b"libcoreclr.so" in maps or f"{CORE}.dll".encode() in maps
+
+
+def anonymous(pid: int) -> list[tuple[int, int]]:
+    """Begin and end of each part of a process's executable memory that is of no file on a disk."""
+    try:
+        text = os.fsdecode(read_regular(f"/proc/{pid}/maps", LARGEST))
+    except OSError:
+        return []
+    found = []
+    for line in text.split("\n"):
+        words = line.split(None, 5)
+        path = words[5] if len(words) > 5 else ""
+        of_file = path.startswith("/") and not path.startswith("/memfd:")
+        if len(words) >= 5 and "x" in words[1] and not of_file:
+            start, _, end = words[0].partition("-")
+            found.append((int(start, 16), int(end, 16)))
+    return found
+
+
+def named_process(path: str) -> tuple[int, str] | None:
+    """The process and the assembly of ``/proc/PID:NAME``; None for other paths.
+
+    The name is empty for ``/proc/PID`` alone.
+    """
+    if not path.startswith("/proc/"):
+        return None
+    number, _, name = path[len("/proc/") :].partition(":")
+    return (int(number), name) if number.isdecimal() and "/" not in name else None
+
+
+class RunningProcess:
+    """A process that compiles code. Raises DebugInfoError FC0901 where it may not be looked at."""
+
+    __slots__ = ("_at", "folder", "is_dotnet", "lines", "pid")
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.folder = f"/proc/{pid}"
+        self.lines: list[MapLine] = []
+        self._at = 0  # bytes of the map that were read
+        self.is_dotnet = is_dotnet(pid)
+        self.read()
+
+    def executable(self) -> list[tuple[int, int]]:
+        """Begin and end of each part of its memory that it can execute."""
+        found = []
+        for line in self._maps():
+            words = line.split(None, 2)
+            if len(words) == 3 and "x" in words[1]:
+                start, _, end = words[0].partition("-")
+                found.append((int(start, 16), int(end, 16)))
+        return found
+
+    def _maps(self) -> list[str]:
+        path = f"{self.folder}/maps"
+        try:
+            return os.fsdecode(read_regular(path, LARGEST)).split("\n")
+        except FileNotFoundError:
+            raise DebugInfoError("FC0901", self.folder, f"there is no process {self.pid}") from None
+        except OSError as error:
+            what = f"cannot be read: {error.strerror}"
+            raise DebugInfoError("FC0901", path, what, help="run fetchc as root") from None
+
+    def read(self) -> list[MapLine]:
+        """The lines that the map has since the last call.
+
+        None without a map. Raises DebugInfoError FC0904 for a line that is none, FC0906 where a
+        process of .NET has no map.
+        """
+        path = self.map_file_of(self.pid)
+        if path is None and not self.is_dotnet:
+            return []
+        if path is None:
+            raise DebugInfoError(
+                "FC0906",
+                self.folder,
+                "the process does not say where its compiled code is",
+                help="start it with `DOTNET_PerfMapEnabled=1`, before .NET 6 "
+                "`COMPlus_PerfMapEnabled=1`",
+            )
+        try:
+            if os.stat(path).st_size <= self._at:
+                return []
+            data = read_regular(path, LARGEST)
+        except OSError as error:
+            raise DebugInfoError("FC0901", path, f"cannot be read: {error.strerror}") from None
+        end = data.rfind(b"\n") + 1  # the last line may not be whole yet
+        new = parse_lines(path, data[self._at : end])
+        self._at = max(end, self._at)
+        self.lines += new
+        return new
+
+    @staticmethod
+    def map_file_of(pid: int) -> str | None:
+        """A path to the map that a process has open for writing; None without one.
+
+        By its file, not by its name: there may be one of another process under the name.
+        """
+        folder = f"/proc/{pid}/fd"
+        own = f"perf-{own_number(pid)}.map"
+        try:
+            for each in os.listdir(folder):
+                opened = os.path.join(folder, each)
+                try:
+                    target = os.readlink(opened)
+                except OSError:
+                    continue  # closed meanwhile
+                if os.path.basename(target.removesuffix(_DELETED)) == own:
+                    return opened
+        except FileNotFoundError:
+            raise DebugInfoError("FC0901", folder, f"there is no process {pid}") from None
+        except OSError as error:
+            raise DebugInfoError(
+                "FC0901", folder, f"cannot be read: {error.strerror}", help="run fetchc as root"
+            ) from None
+        return None
+
+    def assemblies(self) -> dict[str, str]:
+        """The assemblies of the process: the path of each by its name, as mapped."""
+        found: dict[str, str] = {}
+        for line in self._maps():
+            words = line.split(None, 5)
+            if len(words) == 6 and words[5].endswith(".dll"):
+                found.setdefault(os.path.basename(words[5])[: -len(".dll")], words[5])
+        return found
+
+    def assembly_of(self, names: Iterable[str]) -> str:
+        """The assembly that has compiled methods of these names; of none: the program's own.
+
+        Raises CompileError FC0202 where there is none, or they are of several.
+        """
+        found: dict[str, str] = {}
+        for name in names:
+            holders = self._holders(name)
+            if len(holders) > 1:
+                listed = ", ".join(f"`{one}`" for one in sorted(holders)[:SHOWN])
+                raise reject(
+                    "FC0202",
+                    f"`{name}` can mean methods of several assemblies: {listed}",
+                    help=f"name the assembly: `-x {self.folder}:{sorted(holders)[0]}`",
+                )
+            if not holders:
+                raise self._not_compiled(name)
+            found[holders.pop()] = name
+        if len(found) > 1:
+            listed = ", ".join(f"`{one}`" for one in found)
+            raise reject(
+                "FC0202",
+                f"the methods are of several assemblies: {listed}",
+                help="trace those of one assembly at a time",
+            )
+        return next(iter(found), None) or self._own()
+
+    def _holders(self, name: str) -> set[str]:
+        # The assemblies whose lines have a method that the name can mean.
+        asked = written(name)
+        wanted = [*map(_plain, asked.types), _plain(asked.method)]
+        last = wanted[-1]
+        holders: set[str] = set()
+        for line in self.lines:
+            if last not in line.symbol:
+                continue
+            head, mark, _ = line.symbol.partition("] ")
+            if not mark or "::" not in line.symbol:
+                continue
+            has = written(line.symbol)
+            parts = [_plain(one) for each in has.types for one in each.split(".")]
+            if [*parts, _plain(has.method)][-len(wanted) :] == wanted:
+                holders.add(head.rpartition("[")[2])
+        return holders
+
+    def _own(self) -> str:
+        # The assembly with the entry point: the first that is not of the framework's folder.
+        listed = self.assemblies()
+        framework = os.path.dirname(listed.get(CORE, ""))
+        return next(
+            (name for name, path in listed.items() if os.path.dirname(path) != framework),
+            next(iter(listed), ""),
+        )
+
+    def _not_compiled(self, name: str) -> Exception:
+        compiled = sum(1 for line in self.lines if "::" in line.symbol)
+        return reject(
+            "FC0202",
+            f"process {self.pid} has not compiled a method `{name}`",
+            notes=(
+                "the runtime compiles a method when it is called first; precompiled code is "
+                "traced with `-x IMAGE`",
+            ),
+            help=f"list the {compiled} that are compiled: `fetchc functions -p {self.pid}`",
+        )
+
+    def open(
+        self, name: str, references: tuple[str, ...], environment: Environment
+    ) -> DotnetProgram:
+        """The code that is compiled of an assembly. Raises DebugInfoError FC0901 without one."""
+        from fetchc.debuginfo.dotnet.assemblies import Process
+        from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+
+        path = self.assemblies().get(name)
+        if path is None:
+            what = f"the process has no assembly `{name}` mapped"
+            raise DebugInfoError("FC0901", self.folder, what)
+        seen, search = of_process(f"{self.folder}/root{path}", None)
+        process = Process(self.folder, "" if search is None else search.root)
+        return DotnetProgram(
+            seen, references, process=process, environment=environment, running=self
+        )
+
+
+def own_number(pid: int) -> int:
+    """The number that a process has itself, which differs in a PID namespace."""
+    try:
+        text = read_regular(f"/proc/{pid}/status", 1 << 16)
+    except OSError:
+        return pid
+    words = text.partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
+    return int(words[-1]) if words else pid
+
+
+def _plain(name: str) -> str:
+    return without_arguments(name).partition("`")[0].partition("[")[0]
+
+
+def open_in_process(
+    path: str, references: tuple[str, ...], environment: Environment
+) -> DotnetProgram | PerfMapProgram | None:
+    """The program that ``/proc/PID:NAME`` names; None for other paths."""
+    named = named_process(path)
+    if named is None:
+        return None
+    pid, name = named
+    process = RunningProcess(pid)
+    if not process.is_dotnet:
+        from fetchc.debuginfo.perf_map_program import PerfMapProgram
+
+        return PerfMapProgram(process)
+    return process.open(name or process.assembly_of(()), references, environment)

@@ -1,0 +1,450 @@
+"""Execution breakpoints of the processor as events: for code that is in no file.
+
+A runtime compiles methods into memory that no uprobe reaches. The processor compares the address
+of each instruction with four registers; perf sets them for the threads of a process, and takes the
+registers and a piece of the stack at each hit. The program is neither changed nor stopped. What is
+behind pointers is read when the sample is: after the hit.
+
+Sources: perf_event_open(2), "breakpoint"; kernel/events/hw_breakpoint.c of Linux 6.18; Intel SDM,
+volume 3, 19.2 "Debug Registers".
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import platform
+import time
+
+from fetchc.diag.diagnostic import CompileError, TracerError
+from fetchc.target.machines import architecture_key, table
+from fetchc.tracer.decode import Decoder
+from fetchc.tracer.fetched_records import FetchedRecord, Thread, record_format
+from fetchc.tracer.perf_ring import PerfRing, sampled_machines
+from fetchc.tracer.ring_buffer import unreadable
+from fetchc.tracer.trace_instance import Processes, threads_of
+from fetchc.tracer.tracefs import refused, session_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections import deque
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from types import TracebackType
+
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.tracer.events import Event, MappingChange, Plan, Sample
+    from fetchc.tracer.perf_ring import SampledMachine
+    from fetchc.tracer.ring_buffer import Records
+    from fetchc.tracer.structure_values import Symbol
+    from fetchc.tracer.unwind import StackCopy
+
+    Addresses = Mapping[str, Sequence[int]]
+
+__all__ = ["BreakpointSession", "most_breakpoints"]
+
+_BREAKPOINT = 5  # PERF_TYPE_BREAKPOINT
+_EXECUTE = 4  # HW_BREAKPOINT_X
+# Bits of struct perf_event_attr. The last two are of Linux 5.13: no child process has the
+# breakpoints, nor the program that the process may become by execve(2).
+_INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _USE_CLOCK = 1 << 1, 1 << 5, 1 << 6, 1 << 25
+_THREADS_ONLY, _NOT_AFTER_EXEC = 1 << 35, 1 << 36
+_SET_OUTPUT = 0x2405
+_COPIED = 512  # bytes of the stack: words of arguments that are passed there
+_PROGRAM_END = 1 << 47  # no program of x86-64 has code from here on
+_COMM_FRESH = 1_000_000_000  # nanoseconds
+_FOLLOW = 0.01  # seconds between two looks at where methods have moved
+
+
+def most_breakpoints() -> int:
+    """How many addresses the processor compares at a time; 0: none, or not known of this machine.
+
+    Source: HBP_NUM in arch/x86/include/asm/hw_breakpoint.h.
+    """
+    try:
+        own = table(f"arch/{architecture_key(platform.machine())}")
+    except CompileError:
+        return 0
+    return int(own.get("breakpoints", {}).get("count", 0))
+
+
+class _HitMemory:
+    """The memory of a thread: its stack as it was at the hit, all else as it is when it is read."""
+
+    def __init__(self, process: _Process, copy: StackCopy) -> None:
+        self._process = process
+        self._start = copy.stack_pointer
+        self._stack = copy.memory
+
+    def read(self, address: int, size: int) -> bytes:
+        """The bytes from ``address`` on that can be read, at most ``size``."""
+        at = address - self._start
+        if at >= 0 and at + size <= len(self._stack):
+            return self._stack[at : at + size]
+        return self._process.read(address, size)
+
+
+class _Process:
+    """What is read of the traced process: its memory, the names of its threads."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self._names: dict[int, tuple[int, bytes]] = {}
+        try:
+            self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+        except (FileNotFoundError, ProcessLookupError):
+            raise refused("FC0707", f"there is no process {pid}") from None
+        except PermissionError:
+            what = f"the memory of process {pid} may not be read"
+            raise refused("FC0701", what, help="run fetchc as root") from None
+
+    def read(self, address: int, size: int) -> bytes:
+        """The bytes that can be read from ``address`` on, at most ``size``."""
+        if address >= _PROGRAM_END:
+            return b""
+        try:
+            return os.pread(self._memory, size, address)
+        except OSError:  # nothing is mapped there, or the process has ended
+            return b""
+
+    def name(self, thread: int, nanoseconds: int) -> bytes:
+        """The name of a thread (comm), not older than a second."""
+        known = self._names.get(thread)
+        if known is not None and nanoseconds < known[0]:
+            return known[1]
+        try:
+            with open(f"/proc/{self.pid}/task/{thread}/comm", "rb") as file:
+                name = file.read().removesuffix(b"\n")
+        except OSError:  # the thread has ended
+            name = known[1] if known is not None else b""
+        self._names[thread] = nanoseconds + _COMM_FRESH, name
+        return name
+
+    def close(self) -> None:
+        os.close(self._memory)
+
+
+class _BreakpointRing(PerfRing):
+    """The samples of breakpoints of one process, each with the record that its event would have."""
+
+    def __init__(self, process: _Process, machines: dict[int, SampledMachine]) -> None:
+        super().__init__(_COPIED, machines)
+        self._process = process
+        self._placed: dict[int, list[int]] = {}  # files by address
+        self._makers: dict[int, FetchedRecord] = {}
+        self._flags = _THREADS_ONLY | _NOT_AFTER_EXEC
+
+    def prepare(self) -> None:
+        """Make the buffers, one for each processor."""
+        self.open(_processors(), None, self._process.pid, at_once=True)
+
+    @property
+    def addresses(self) -> set[int]:
+        """Where breakpoints are."""
+        return set(self._placed)
+
+    def place(self, address: int, maker: FetchedRecord) -> None:
+        """Set a breakpoint for all threads. Raises TracerError FC0720 where none is free."""
+        self._makers[address] = maker
+        self._placed[address] = []
+        entered: set[int] = set()
+        try:
+            while new := threads_of(self._process.pid) - entered:
+                for thread in sorted(new):
+                    self._of_thread(address, thread)
+                entered |= new
+        except OSError as error:
+            self.remove(address)
+            raise _not_set(self._process.pid, address, error) from error
+        if not entered:
+            raise refused("FC0707", f"there is no process {self._process.pid}")
+
+    def _of_thread(self, address: int, thread: int) -> None:
+        for buffer in self._buffers:
+            try:
+                file = self._breakpoint(address, thread, buffer.cpu)
+            except OSError as error:
+                if error.errno == errno.ESRCH:
+                    return  # the thread has ended
+                raise
+            self._placed[address].append(file)
+            fcntl.ioctl(file, _SET_OUTPUT, buffer.owner)
+
+    def _breakpoint(self, address: int, thread: int, cpu: int) -> int:
+        flags = _INHERIT | _NO_KERNEL | _NO_HYPERVISOR | _USE_CLOCK
+        place = (_EXECUTE, address, 8)
+        try:
+            return self._opened(_BREAKPOINT, 0, flags | self._flags, thread, cpu, 1, place)
+        except OSError as error:
+            if error.errno != errno.EINVAL or not self._flags:
+                raise
+            self._flags = 0  # a kernel before 5.13: samples of other processes are dropped
+            return self._opened(_BREAKPOINT, 0, flags, thread, cpu, 1, place)
+
+    def remove(self, address: int) -> None:
+        """Take a breakpoint away; what it sampled can still be read."""
+        for file in self._placed.pop(address, ()):
+            os.close(file)
+
+    def disable(self) -> None:
+        """Take all breakpoints away."""
+        for address in list(self._placed):
+            self.remove(address)
+        self._ended = True
+
+    def wait(self, seconds: float) -> None:
+        """Return when there is a hit, at the latest after ``seconds``: values are read at once."""
+        self._poll.poll(min(seconds, _FOLLOW) * 1000)
+
+    def _sample(self, record: bytes) -> Sample | None:
+        sample = super()._sample(record)
+        copy = () if sample is None else sample[5]
+        if sample is None or isinstance(copy, tuple):
+            return None
+        nanoseconds, cpu = sample[:2]
+        machine = self._machines[copy.abi]
+        address = copy.registers[machine.program_counter]
+        maker = self._makers.get(address)
+        if maker is None or copy.process != self._process.pid:
+            return None
+        thread = int.from_bytes(record[12:16], "little")
+        names = machine.machine.registers
+        hit = Thread(
+            thread,
+            address,
+            {names[number]: value for number, value in copy.registers.items()},
+            _HitMemory(self._process, copy),
+            self._process.name(thread, nanoseconds),
+        )
+        made = maker.make(hit)
+        return nanoseconds, cpu, made, 0, len(made), copy
+
+    @property
+    def lost(self) -> int:
+        """Samples that found the buffers full."""
+        return self._told_lost
+
+    def close(self) -> None:
+        """Let everything go; what is in the buffers is lost."""
+        self.disable()
+        super().close()
+
+
+class BreakpointSession:
+    """A context manager, as :class:`~fetchc.tracer.session.Session` is, for code of one process.
+
+    ``moved`` says where the code of each event is now, the newest first; None where nothing has
+    changed. Raises TracerError FC0701, FC0707, FC0720.
+    """
+
+    def __init__(self, pid: int, moved: Callable[[], Addresses | None] | None = None) -> None:
+        self.group = session_name()
+        self.symbol: Symbol | None = None
+        self.decoders: dict[int, Decoder] = {}
+        self.note: Callable[[str], None] = lambda text: None
+        """Takes what the user has to know of methods that moved."""
+
+        self._pid = pid
+        self._moved = moved
+        self._plans: dict[str, Plan] = {}
+        self._makers: dict[str, FetchedRecord] = {}
+        self._addresses: dict[str, tuple[int, ...]] = {}
+        self._ring: _BreakpointRing | None = None
+        self._process: _Process | None = None
+        self._running = self._reading = False
+        self._looked = 0.0
+        self._lost = 0
+
+    def __enter__(self) -> BreakpointSession:
+        machines = sampled_machines()
+        if not machines or not most_breakpoints():
+            what = "execution breakpoints are not supported on this machine"
+            raise refused("FC0720", what, help="trace precompiled code: it has uprobes")
+        self._process = _Process(self._pid)
+        self._ring = _BreakpointRing(self._process, machines)
+        try:
+            self._ring.prepare()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def add(self, *plans: Plan) -> None:
+        """Take plans, each with the address of its code. Raises TracerError FC0720 for too many."""
+        most = most_breakpoints()
+        if len(self._plans) + len(plans) > most:
+            count = len(self._plans) + len(plans)
+            raise refused(
+                "FC0720",
+                f"{count} addresses of process {self._pid} are wanted, and the processor compares "
+                f"{most} at a time",
+                notes=("code that is compiled at run time is traced by breakpoints",),
+                help=f"name at most {most} functions",
+            )
+        for plan in plans:
+            number = len(self._plans) + 1
+            self._plans[plan.event] = plan
+            self._addresses[plan.event] = (plan.address,)
+            self._makers[plan.event] = FetchedRecord(number, plan.fields[0])
+            self.decoders[number] = Decoder(
+                record_format(number, plan), [plan], Processes(None), self.symbol
+            )
+
+    def start(self) -> None:
+        """Set the breakpoints."""
+        self._running = self._reading = True
+        self._follow()
+        self._arrange()
+
+    def _follow(self) -> None:
+        # Where the methods are now; raises TracerError where a new one cannot be followed.
+        self._looked = time.monotonic()
+        found = None if self._moved is None else self._moved()
+        if found is None:
+            return
+        for event, addresses in found.items():
+            before, name = self._addresses[event], self._plans[event].function
+            if tuple(addresses) == before:
+                continue
+            self._addresses[event] = tuple(addresses)
+            if not addresses:
+                self.note(f"`{name}` has no code any more: its memory has other code")
+            elif self._ring is not None and before[:1] != addresses[:1] and self._ring.addresses:
+                self.note(
+                    f"`{name}` was compiled again, and is followed to {addresses[0]:#x}: calls "
+                    "just before may be missing"
+                )
+        self._arrange()
+
+    def _arrange(self) -> None:
+        # The newest code of each method, then older code of them as far as breakpoints are left: a
+        # thread may be on its way there.
+        assert self._ring is not None
+        newest = {at[0]: event for event, at in self._addresses.items() if at}
+        older = [(at, event) for event, all_ in self._addresses.items() for at in all_[1:]]
+        wanted = dict(newest)
+        for address, event in older:
+            if len(wanted) < most_breakpoints():
+                wanted.setdefault(address, event)
+        for address in self._ring.addresses - wanted.keys():
+            self._ring.remove(address)
+        for address, event in wanted.items():
+            if address in self._ring.addresses:
+                continue
+            try:
+                self._ring.place(address, self._makers[event])
+            except TracerError:
+                if address in newest:
+                    raise
+
+    def stop(self) -> None:
+        """Take the breakpoints away. What happened until now can still be read."""
+        if self._running and self._ring is not None:
+            self._running = False
+            self._ring.disable()
+
+    def records(self, timeout: float | None = None) -> Iterator[list[list[Records]]]:
+        """As :meth:`~fetchc.tracer.session.Session.records`."""
+        end = None if timeout is None else time.monotonic() + timeout
+        ring = self._ring
+        while self._reading and ring is not None:
+            ended = not self._running
+            parts = ring.read(ended)
+            self._reading = not ended
+            for part in parts:
+                yield [part]
+                ring.collect()
+            if not ended and time.monotonic() - self._looked >= _FOLLOW:
+                self._follow()
+            left = 1.0 if end is None else end - time.monotonic()
+            if left <= 0:
+                return
+            if not ended:
+                ring.wait(left)
+                ring.collect()
+
+    def event(self, sample: Sample) -> Event:
+        """The event of a record."""
+        _, _, page, at, _, _ = sample
+        decoder = self.decoders.get(page[at] | page[at + 1] << 8)
+        if decoder is None:
+            raise unreadable("one is of no event of this session")
+        return decoder.event(sample)
+
+    @property
+    def changes(self) -> deque[MappingChange]:
+        """What changed the mappings of the process; to be taken out."""
+        assert self._ring is not None
+        return self._ring.changes
+
+    @property
+    def lost(self) -> int:
+        """Hits that found the buffers full."""
+        if self._ring is not None:
+            self._lost = self._ring.lost
+        return self._lost
+
+    @property
+    def missed(self) -> tuple[int, int]:
+        """None: a breakpoint is never passed over."""
+        return 0, 0
+
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """None."""
+        return ()
+
+    def close(self) -> None:
+        """Take everything away. Can be called twice."""
+        self._running = self._reading = False
+        if self._ring is not None:
+            self._lost = self._ring.lost
+            ring, self._ring = self._ring, None
+            ring.close()
+        if self._process is not None:
+            process, self._process = self._process, None
+            process.close()
+
+
+def _processors() -> list[int]:
+    # "0-3,5": sysfs, /sys/devices/system/cpu/online.
+    with open("/sys/devices/system/cpu/online", encoding="ascii") as file:
+        text = file.read().strip()
+    found: list[int] = []
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _not_set(pid: int, address: int, error: OSError) -> TracerError:
+    name = errno.errorcode.get(error.errno or 0, "")
+    notes = [f"perf_event_open: {os.strerror(error.errno or 0)} ({name})"]
+    help = "run fetchc as root"
+    if error.errno in (errno.ENOSPC, errno.EBUSY):
+        tracer = _debugger(pid)
+        who = f"process {tracer} debugs it" if tracer else "another perf has breakpoints there"
+        notes.append(f"all breakpoints of the processor are taken: {who}")
+        help = f"end process {tracer}, or trace fewer functions" if tracer else "trace fewer"
+        help = help if tracer else "end the other one, or trace fewer functions"
+    elif error.errno in (errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
+        notes.append("a guest of a virtual machine may have no breakpoints")
+        help = "trace precompiled code: it has uprobes"
+    what = f"no breakpoint can be set at {address:#x} of process {pid}"
+    return refused("FC0720", what, notes=tuple(notes), help=help)
+
+
+def _debugger(pid: int) -> int:
+    # proc(5), /proc/pid/status: TracerPid, 0 without one.
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            return int(file.read().partition(b"\nTracerPid:")[2].split(maxsplit=1)[0])
+    except (OSError, IndexError, ValueError):
+        return 0
