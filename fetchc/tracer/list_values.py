@@ -246,17 +246,16 @@ class Read(Record):
         """Up to where the record certainly has the program's bytes; None for a fault.
 
         Of the bytes from ``low`` to ``high``. Zeros behind the end of a page whose program cannot
-        be asked any more are left out.
+        be asked any more are left out. A page that certainly was not there is a fault of all.
         """
+        if self.unread is not None:
+            return None if self.unread.any(data, low, high) else high
         shift = _WORD(data, self.pointer)[0] + self.moved - self.begin & _MASK
         first = low
         while low < high:
             address = low + shift & _MASK
             end = min(high, low + _PAGE - address % _PAGE)
-            if self.unread is not None:
-                if self.unread.any(data, low, end):
-                    return low if low > first else None
-            elif self.residence is not None:
+            if self.residence is not None:
                 if not self.residence.there(data, address):
                     return low if low > first else None
             elif not any(data[low:end]):

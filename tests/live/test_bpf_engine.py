@@ -290,6 +290,17 @@ def test_a_refusal_of_the_verifier_names_the_expression(
     assert "it is about `how`" in notes
 
 
+def test_a_plan_of_definitions_alone_is_refused(program: Path) -> None:
+    probe = fetchc.open(str(program)).probe("look")
+    with BpfSession() as session:
+        plan = probe.plan(["how"], session.group, "look").replaced(fields=())
+        assert unable([plan], False) == "the plan `look` lacks the fetches of its definitions"
+        with pytest.raises(TracerError, match="FC0718: eBPF cannot be used") as said:
+            session.add(plan)
+        assert said.value.diagnostics[0].notes == (unable([plan], False),)
+        session.add(probe.plan(["how"], session.group, "look"))  # the name is free
+
+
 def test_what_it_cannot_do_is_refused(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     done = trace(capfd, "--engine", "bpf", "--stack", "how", "-x", program, "-f", "look")
     assert done.status == 4
@@ -323,8 +334,9 @@ def test_the_missing_capabilities_are_named(program: Path) -> None:
 
 
 def test_verbose_says_which_engine_and_why(
-    program: Path, capfd: pytest.CaptureFixture[str]
+    program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("FETCHC_ENGINE", raising=False)
     words: list[str | Path] = ["how", "-x", program, "-f", "look", "-v", "--", program, "children"]
     one = trace(capfd, *words)
     other = trace(capfd, "--engine", "bpf", *words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import os
 import subprocess
 from pathlib import Path
 
@@ -167,6 +168,9 @@ def test_texts(
 ) -> None:
     # Nothing is settled, and so read, before the program has ended.
     monkeypatch.setattr("fetchc.tracer.ring_buffer._SETTLE", 3600 * 10**9)
+    # Nothing tells whether there were zeros behind the page, and as of a number, 0 stands where the
+    # program has ended; but a record of an eBPF program says it.
+    bpf = os.environ.get("FETCHC_ENGINE") == "bpf"
     assert _only(capfd, program, "text", "buf[0:count]") == [
         '"abc"',
         "(fault)",
@@ -174,9 +178,9 @@ def test_texts(
         f'"{"q" * 256}"',
         f'"{"q" * 256}"{CUT}',
         f'"{"z" * 10}"',
-        f'"{"z" * 10}"{CUT}',  # nothing tells whether there were zeros behind the page
+        "(fault)" if bpf else f'"{"z" * 10}"{CUT}',
         r'"zzzz\0\0\0\0\0\0"',
-        r'"\0\0\0"',  # as of a number, 0 stands where the program has ended
+        "(fault)" if bpf else r'"\0\0\0"',
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
+from functools import lru_cache
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_program import (
@@ -94,6 +95,8 @@ def unable(plans: Iterable[Plan], stacks: bool) -> str | None:
     for plan in plans:
         if plan.of_kernel:
             return "it does not probe the kernel"
+        if len(plan.fields) != len(plan.definitions):
+            return f"the plan `{plan.event}` lacks the fetches of its definitions"
         for fields in plan.fields:
             reason = next((why for _, one in fields if (why := unsupported(one))), None)
             if reason is not None:
@@ -123,14 +126,14 @@ def _needed(rules: BpfRules) -> tuple[str, ...]:
 class BpfSession(Session):
     """As :class:`~fetchc.tracer.session.Session`; plans have to be such that :func:`unable` takes.
 
-    Entering raises TracerError where the kernel refuses (FC0718). ``only`` is called before
+    Entering raises TracerError where the kernel refuses (FC0718), and :meth:`add` for a plan that
+    is not such. ``only`` is called before
     :meth:`start`. The reader applies filters.
     """
 
     def __enter__(self) -> BpfSession:
         self._descriptors: list[int] = []
         self._links: list[int] = []
-        self._programs: dict[tuple[tuple[str, Fetch], ...], Program] = {}
         self._threads: int | None = None
         self._totals = bytes(_COUNTERS)
         self._rules, machine = running()
@@ -163,6 +166,12 @@ class BpfSession(Session):
         file = self._bpf.map(self._rules.maps[kind], key, value, entries)
         self._descriptors.append(file)
         return file
+
+    def add(self, *plans: Plan) -> None:
+        """As that of every session; raises TracerError FC0718 too, where :func:`unable` says so."""
+        if (reason := unable(plans, False)) is not None:
+            raise cannot(reason)
+        super().add(*plans)
 
     def filter(self, plan: Plan, text: str) -> None:
         """Nothing: the reader applies all filters."""
@@ -256,9 +265,7 @@ class BpfSession(Session):
     def _program_of(self, plan: Plan, fields: Sequence[tuple[str, Fetch]]) -> Program:
         probing = {one.field for one in plan.fault_probes} - _used(plan)
         wanted = tuple([(name, fetch) for name, fetch in fields if name not in probing])
-        if wanted not in self._programs:  # many functions have the same
-            self._programs[wanted] = program_of(wanted)
-        return self._programs[wanted]
+        return program_of(wanted)
 
     def _number(self, plan: Plan, program: Program) -> int:
         # Of a layout of records: the addresses of a plan can have several.
@@ -398,7 +405,8 @@ class _Recorded(Processes):
 _PROCESSES = _Recorded()
 
 
-def program_of(fields: Sequence[tuple[str, Fetch]]) -> Program:
+@lru_cache(maxsize=1024)  # many functions have the same
+def program_of(fields: tuple[tuple[str, Fetch], ...]) -> Program:
     """The steps of an event's fields, on the running machine."""
     machine = architecture(os.uname().machine)
     return steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
