@@ -107,7 +107,7 @@ def _run(
         from fetchc.cli.process_code import traced
 
         return traced(pid, options, output, asked, targets, wanted)
-    session = chosen_session(targets, options, group, output)
+    session = chosen_session(targets, options, wanted, group, output)
     with terminable(), session:
         output.diagnostics(session.warnings(), "")  # what others left behind
         session.add(*[target.plan for target in targets.chosen])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from fetchc.cli.trace_events import has_function
+from fetchc.cli.trace_request import BUILTINS
 from fetchc.diag.diagnostic import TracerError
+from fetchc.tracer.filter_conditions import comparisons
 from fetchc.tracer.session import Session
 from fetchc.tracer.tracefs import find_tracefs
 
@@ -10,27 +13,69 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
-    from fetchc.cli.trace_targets import Targets
+    from fetchc.cli.trace_request import Request
+    from fetchc.cli.trace_targets import Target, Targets
+    from fetchc.tracer.bpf.counting import Counting
 
 __all__ = ["chosen_session"]
 
 
-def chosen_session(targets: Targets, options: Options, group: str, output: Output) -> Session:
+def chosen_session(
+    targets: Targets, options: Options, request: Request, group: str, output: Output
+) -> Session:
     """A session for ``targets``, by ``--engine`` and what the kernel can do.
 
     Raises TracerError FC0718 where ``--engine bpf`` cannot be.
     """
-    engine, why = _chosen(targets, options)
+    countings: dict[str, Counting] = {}
+    if options.engine != "tracefs" and _asks_for_totals(options, request):
+        countings = _countings(targets)
+    engine, why = _chosen(targets, options, bool(countings))
     if options.verbose:
         output.say(f"note: the engine is {engine}: {why}")
     if engine == "tracefs":
         return Session(group=group)
     from fetchc.tracer.bpf.bpf_session import BpfSession
 
-    return BpfSession(group=group)
+    return BpfSession(group=group, countings=countings)
 
 
-def _chosen(targets: Targets, options: Options) -> tuple[str, str]:
+def _asks_for_totals(options: Options, request: Request) -> bool:
+    # A table at the end, of all hits, in which nothing is of a single one.
+    table = bool(request.measures or request.keys) and not request.lines
+    other = options.summary or options.stack or options.count is not None or options.interval
+    return table and not other and not any(each.step for each in request.measures)
+
+
+def _countings(targets: Targets) -> dict[str, Counting]:
+    # By the plan's event; none at all where one of the plans cannot be counted in the kernel.
+    from fetchc.tracer.bpf.bpf_session import counting_of
+
+    found: dict[str, Counting] = {}
+    for target in targets.chosen:
+        wanted = _wanted(target)
+        shapes = {one.label: one.shape for one in target.plan.values}
+        named = any(has_function(shapes[label]) for label in wanted if label in shapes)
+        if target.role != "hit" or target.plan.of_kernel or named:
+            return {}
+        task = tuple([_TASK[label] for label in sorted(wanted & _TASK.keys())])
+        counting = counting_of(target.plan, target.measures, wanted - BUILTINS.keys(), task)
+        if counting is None:
+            return {}
+        found[target.plan.event] = counting
+    return found
+
+
+_TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu"}
+
+
+def _wanted(target: Target) -> set[str]:
+    # The labels of the values that keys and filters need.
+    filters = () if target.filter is None else comparisons(target.filter)
+    return {*target.keys, *[each.expression for each in filters]}
+
+
+def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]:
     if options.engine == "tracefs":
         return "tracefs", "`--engine tracefs`"
     if options.engine == "bpf":
@@ -38,8 +83,8 @@ def _chosen(targets: Targets, options: Options) -> tuple[str, str]:
 
         if (reason := _unable(targets, options)) is not None:
             raise cannot(reason)
-        return "bpf", "`--engine bpf`"
-    reason = _closed()
+        return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
+    reason = "the kernel counts" if counts else _closed()
     if reason is None:
         return "tracefs", "nothing in the request needs eBPF"
     unable = _unable(targets, options)

@@ -214,6 +214,7 @@ class Show:
         self._tallies: list[StackTree | Summary | Tally] = []
         self._intervals: Intervals | None = None
         self._packets: PerfettoPackets | None = None
+        self._tally: Tally | None = None
         form = options.format if options.format in STACK_FORMATS else ""
         if options.stack and (options.summary or form):
             from fetchc.cli.stack_tree import StackTree
@@ -228,6 +229,7 @@ class Show:
             from fetchc.cli.trace_tables import Tally
 
             tally = Tally(request.measures, request.keys, options.top, options.interval is not None)
+            self._tally = tally
             self._tallies.append(tally)
             if options.interval is not None:
                 from fetchc.cli.live_view import Intervals
@@ -383,6 +385,16 @@ class Show:
                 self._output.raw(self._packets.packets(hit, frames))
         return hit
 
+    def _add_counted(self) -> None:
+        # What the kernel counted; filters are of values that it counted by.
+        for event, row in self._session.counted():
+            if event.comm == self._waiting:
+                continue
+            self.seen = True
+            hit = self._hits.hit(event)
+            if hit is not None and self._tally is not None:
+                self._tally.add_row(hit, row)
+
     def _line(self, hit: Hit) -> str:
         if self._lines is None:
             return ""
@@ -433,6 +445,7 @@ class Show:
     def end(self) -> None:
         """Print what was counted, and say what was left out of it."""
         self.close()
+        self._add_counted()
         if self._intervals is not None and self._intervals.view is None:
             self._intervals.end()
         else:

@@ -65,13 +65,22 @@ class Tally:
 
     def add(self, hit: Hit) -> None:
         """Count a hit."""
+        values, key = self._sources_of(hit)
+        self._recent.add(key, [number(source(hit)) for source in values])
+
+    def add_row(self, hit: Hit, row: Row) -> None:
+        """Count the hits of a row, which a kernel counted; they all have the key of ``hit``."""
+        table = Table(self._table.steps)
+        table.rows[self._sources_of(hit)[1]] = row
+        self._recent.merge(table)
+
+    def _sources_of(self, hit: Hit) -> tuple[list[ValueOf], tuple[Hashable, ...]]:
         target = hit.target
         sources = self._sources.get(target.plan.event)
         if sources is None:
             values, keys = map(value_of, target.measures), map(key_of, target.keys)
             sources = self._sources[target.plan.event] = (list(values), list(keys))
-        key = tuple([source(hit) for source in sources[1]])
-        self._recent.add(key, [number(source(hit)) for source in sources[0]])
+        return sources[0], tuple([source(hit) for source in sources[1]])
 
     def turn(self) -> Table:
         """The table of the hits since the last turn; they belong to the whole one now."""

@@ -32,6 +32,7 @@ R0, R1, R2, R3, R4, R5, CONTEXT, R7, R8, R9, FRAME = range(11)
 _SIZES = {1: 0x10, 2: 0x08, 4: 0x00, 8: 0x18}  # BPF_B, BPF_H, BPF_W, BPF_DW
 _LOAD, _STORE_CONSTANT, _STORE = 0x61, 0x62, 0x63  # BPF_MEM of BPF_LDX, BPF_ST, BPF_STX
 _ATOMIC = 0xC3  # BPF_STX | BPF_ATOMIC; an immediate of 0 adds
+_EXCHANGE = 0xF1  # BPF_CMPXCHG: R0 has what is expected, and then what was there
 _WIDE = 0x18  # BPF_LD | BPF_IMM | BPF_DW
 _ALU = 0x07  # BPF_ALU64
 _JUMP = 0x05  # BPF_JMP
@@ -44,6 +45,8 @@ _OPERATIONS = {
     "and": 0x50,
     "lsh": 0x60,
     "rsh": 0x70,
+    "xor": 0xA0,
+    "arsh": 0xC0,
     "mov": 0xB0,
 }
 _CONDITIONS = {
@@ -167,6 +170,10 @@ class Assembler:
         """Add a register to 64 bits of memory."""
         self._add(_ATOMIC | _SIZES[8], destination, source, offset)
 
+    def compare_exchange(self, destination: int, offset: int, source: int) -> None:
+        """Set 64 bits of memory to a register where they are equal to R0; R0 is what was there."""
+        self._add(_ATOMIC | _SIZES[8], destination, source, offset, _EXCHANGE)
+
     def call(self, helper: int) -> None:
         """Call a helper function by its number."""
         self._add(_CALL, immediate=helper)
@@ -183,6 +190,11 @@ class Assembler:
     def jump_if(self, condition: str, register: int, immediate: int, label: str) -> None:
         """Jump where ``register`` compares so with a constant of 32 bits, sign-extended."""
         self._jump(condition, register, immediate, label)
+
+    def jump_if_both(self, condition: str, register: int, other: int, label: str) -> None:
+        """Jump where ``register`` compares so with another one."""
+        self._jumps.append((len(self._listed), label))
+        self._add(_JUMP | _BY_REGISTER | _CONDITIONS[condition], register, other)
 
     def _jump(self, condition: str, register: int, immediate: int, label: str) -> None:
         self._jumps.append((len(self._listed), label))

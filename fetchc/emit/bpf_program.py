@@ -18,6 +18,7 @@ from fetchc.emit.bpf_assembler import (
     R2,
     R3,
     R4,
+    R5,
     R7,
     R8,
     R9,
@@ -33,6 +34,7 @@ from fetchc.ir.steps import (
     PROCESS,
     THREAD,
     TIME,
+    Aggregate,
     Arithmetic,
     Constant,
     EmitComm,
@@ -51,17 +53,20 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from fetchc.ir.steps import Program, Step
+    from fetchc.ir.steps import Measured, Program, Step
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
 
 __all__ = [
     "NOT_FOLLOWED",
     "Code",
+    "Counted",
+    "Entry",
     "Maps",
     "Point",
     "TooLarge",
     "children_code",
     "ended_code",
+    "key_bytes",
     "ring_record",
     "text_rooms",
 ]
@@ -101,6 +106,31 @@ class Maps(Record):
     ring: int
     lost: int
     threads: int | None = None
+
+
+class Counted(Record):
+    """Steps that end with :class:`~fetchc.ir.steps.Aggregate`, and the hash map that they fill."""
+
+    program: Program
+    map: int
+
+
+class Entry:
+    """The offsets in the value of such a map, in bytes; all numbers have 64 bits.
+
+    The numbers of a measure begin at :meth:`at`. Its sum is ``HIGH`` times 2**32, signed as the
+    measure is, and ``LOW``. ``LARGEST`` is the largest number, with the sign bit turned over where
+    it is signed, ``LEAST`` the complement of the smallest one: both are the largest of their kind,
+    and 0 is less than all.
+    """
+
+    HITS, FIRST = 0, 8
+    LOW, HIGH, LARGEST, LEAST = 0, 8, 16, 24
+
+    @staticmethod
+    def at(measure: int) -> int:
+        """Where the numbers of a measure are."""
+        return 16 + 32 * measure
 
 
 class Code(Record):
@@ -151,13 +181,25 @@ def ring_record(
     point: Point | None,
     returning: bool,
     sleepable: bool,
+    counted: Counted | None = None,
 ) -> Code:
     """The program that records ``program`` at a hit.
 
     ``point`` is where it is attached; None: at several points, each of which has its cookie.
-    Raises TooLarge where the event does not fit.
+    ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
+    text is too long for a key, the map is full. Raises TooLarge where the event does not fit.
     """
-    return _Emitter(program, machine, rules, maps, point, returning, sleepable).code()
+    asm = Assembler()
+    counting = None
+    if counted is not None:
+        given = (counted.program, machine, rules, maps, point, returning, sleepable, asm)
+        counting = _Counting(*given, counted.map)
+    return _Emitter(program, machine, rules, maps, point, returning, sleepable, asm).code(counting)
+
+
+def key_bytes(program: Program) -> int:
+    """The size of the keys that a program with an Aggregate has, in bytes."""
+    return program.size + program.texts * _ROOMS[0]
 
 
 class _Emitter:
@@ -170,6 +212,7 @@ class _Emitter:
         point: Point | None,
         returning: bool,
         sleepable: bool,
+        asm: Assembler,
     ) -> None:
         self._program = program
         self._machine = machine
@@ -179,19 +222,21 @@ class _Emitter:
         self._returning = returning
         self._sleepable = sleepable
         self._read = self._helpers["copy_from_user" if sleepable else "probe_read_user"]
-        self._rooms = text_rooms(program, rules)
+        self._rules = rules
         self._room = 0  # of the texts in the record that is being written
         self._larger: str | None = None  # where a larger record is begun
-        self._asm = Assembler()
+        self._asm = asm
         self._starts: list[tuple[int, tuple[str, ...]]] = []
         self._places = _places(program.steps, rules.stack_bytes)
 
-    def code(self) -> Code:
+    def code(self, counting: _Counting | None) -> Code:
         asm = self._asm
         asm.move(CONTEXT, R1)
         if self._maps.threads is not None:
             self._only_threads(self._maps.threads)
-        rooms = self._rooms or (0,)
+        if counting is not None:
+            self._starts += counting.count()
+        rooms = text_rooms(self._program, self._rules) or (0,)
         for position, room in enumerate(rooms):
             self._room = room
             self._larger = asm.fresh() if position + 1 < len(rooms) else None
@@ -323,6 +368,8 @@ class _Emitter:
                 asm.compute_with("add", R1, at)
                 asm.constant(R2, COMM_BYTES)
                 asm.call(self._helpers["get_current_comm"])
+            case Aggregate():
+                raise AssertionError("a record is not counted")
             case _:
                 assert_never(step)
 
@@ -460,6 +507,229 @@ class _Emitter:
         asm.compute_with("add", R1, -_WORD)
         asm.constant(R2, 1)
         asm.call(self._helpers["copy_from_user"])
+
+
+class _Counting(_Emitter):
+    """Counts a hit in a map, whose key is made in the program's stack as a record would be.
+
+    It goes on behind itself, to record the hit, where that cannot be. Programs of several
+    processors, or tasks, count in one entry: all that changes it is atomic.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        machine: BpfMachine,
+        rules: BpfRules,
+        maps: Maps,
+        point: Point | None,
+        returning: bool,
+        sleepable: bool,
+        asm: Assembler,
+        map: int,
+    ) -> None:
+        super().__init__(program, machine, rules, maps, point, returning, sleepable, asm)
+        aggregate = program.steps[-1]
+        assert isinstance(aggregate, Aggregate)
+        self._aggregate = aggregate
+        self._map = map
+        self._room = _ROOMS[0]
+        self._size = key_bytes(program)
+        many = len(aggregate.measures)
+        end = max([_WORD, *[-place for place in self._places.values()]])
+        self._numbers = -end - _WORD * many
+        self._entry = self._numbers - Entry.at(many)
+        self._key = self._entry - self._size
+        if -self._key > rules.stack_bytes:
+            limit = f"and a program has {rules.stack_bytes}"
+            raise TooLarge(f"the table's key needs {-self._key} bytes of stack, {limit}")
+        self._recorded = asm.fresh()
+
+    def count(self) -> list[tuple[int, tuple[str, ...]]]:
+        """Add the instructions; the first one of each step, as in :class:`Code`."""
+        asm = self._asm
+        asm.move(R8, FRAME)
+        asm.compute_with("add", R8, self._key)
+        for at in range(self._key, self._numbers, _WORD):
+            asm.store_constant(FRAME, at, 0, _WORD)
+        self._task()
+        for position, step in enumerate(self._program.steps):
+            self._starts.append((len(asm), self._program.fields[position]))
+            self._step(position, step)
+        asm.end()
+        asm.place(self._recorded)
+        self._starts.append((len(asm), ()))
+        return self._starts
+
+    def _task(self) -> None:
+        asm, wanted = self._asm, self._aggregate.task
+        if self._point is None:
+            self._cookie()
+            asm.compute_with("and", R0, (1 << _PLAN_BITS) - 1)
+            asm.store(R8, NUMBER, R0, 4)
+        else:
+            asm.store_constant(R8, NUMBER, self._point.number, 4)
+        if "cpu" in wanted:
+            asm.call(self._helpers["get_smp_processor_id"])
+            asm.store(R8, CPU, R0, 4)
+        if "process" in wanted or "thread" in wanted:
+            asm.call(self._helpers["get_current_pid_tgid"])
+            if "thread" in wanted:
+                asm.store(R8, THREAD, R0, 4)
+            asm.compute_with("rsh", R0, 32)
+            if "process" in wanted:
+                asm.store(R8, PROCESS, R0, 4)
+
+    def _step(self, position: int, step: Step) -> None:
+        asm, place = self._asm, self._places.get(position, 0)
+        match step:
+            case ReadMemory(base=base, offset=offset, size=size):
+                if size < _WORD:
+                    asm.store_constant(FRAME, place, 0, _WORD)
+                self._value(R3, base)
+                asm.add(R3, offset, R1)
+                asm.move(R1, FRAME)
+                asm.compute_with("add", R1, place)
+                asm.constant(R2, size)
+                asm.call(self._read)
+                asm.jump_if("ne", R0, 0, self._recorded)
+            case EmitNumber(value=value, at=at, size=size):
+                self._value(R1, value)
+                asm.store(R8, at, R1, size)
+            case EmitText(base=base, offset=offset, word=word, number=number):
+                at, there = self._program.size + number * self._room, asm.fresh()
+                self._value(R7, base)
+                asm.add(R7, offset, R1)
+                self._text_to(at)
+                asm.jump_if("sgt", R0, 0, there)
+                asm.jump(self._recorded)
+                asm.place(there)
+                asm.jump_if("eq", R0, self._room, self._recorded)
+                asm.compute_with("lsh", R0, 16)
+                asm.compute_with("or", R0, at)
+                asm.store(R8, word, R0, 4)
+            case Aggregate(measures=measures):
+                for number, one in enumerate(measures):
+                    self._bucket(number, one)
+                self._find()
+                for number, one in enumerate(measures):
+                    self._ends(number, one)
+                for number, one in enumerate(measures):
+                    self._sum(number, one)
+                asm.constant(R1, 1)
+                asm.atomic_add(R7, Entry.HITS, R1)
+            case _:
+                super()._step(position, step)
+
+    def _bucket(self, number: int, one: Measured) -> None:
+        # As `bucket` of fetchc.tracer.tables: 32 of one width between two powers of two.
+        asm, positive, small, shifted, done = self._asm, *[self._asm.fresh() for _ in range(4)]
+        self._value(R1, one.value)
+        if one.size < _WORD:
+            asm.compute_with("lsh", R1, 64 - 8 * one.size)
+            asm.compute_with("arsh" if one.signed else "rsh", R1, 64 - 8 * one.size)
+        asm.store(FRAME, self._numbers + _WORD * number, R1, _WORD)
+        asm.constant(R5, 0)
+        asm.move(R2, R1)
+        if one.signed:
+            asm.jump_if("sgt", R1, -1, positive)
+            asm.constant(R2, 0)
+            asm.compute("sub", R2, R1)
+            asm.constant(R5, 1)
+            asm.place(positive)
+        asm.constant(R0, 0)
+        asm.jump_if("eq", R2, 0, done)
+        asm.move(R3, R2)
+        asm.constant(R4, 0)  # the highest bit that is set
+        for half in (32, 16, 8, 4, 2, 1):
+            less = asm.fresh()
+            asm.move(R0, R3)
+            asm.compute_with("rsh", R0, half)
+            asm.jump_if("eq", R0, 0, less)
+            asm.move(R3, R0)
+            asm.compute_with("add", R4, half)
+            asm.place(less)
+        asm.move(R0, R4)
+        asm.compute_with("lsh", R0, _PART_BITS)
+        asm.compute_with("add", R0, _BUCKET_BIAS << _PART_BITS)
+        asm.jump_if("ge", R4, _PART_BITS, small)
+        asm.constant(R3, _PART_BITS)
+        asm.compute("sub", R3, R4)
+        asm.compute("lsh", R2, R3)
+        asm.jump(shifted)
+        asm.place(small)
+        asm.compute_with("add", R4, -_PART_BITS)
+        asm.compute("rsh", R2, R4)
+        asm.place(shifted)
+        asm.compute("add", R0, R2)
+        asm.jump_if("eq", R5, 0, done)
+        asm.move(R2, R0)
+        asm.constant(R0, 0)
+        asm.compute("sub", R0, R2)
+        asm.place(done)
+        asm.store(R8, one.at, R0, 4)
+
+    def _find(self) -> None:
+        # The entry of the key to R7; a new one where it has none.
+        asm, found = self._asm, self._asm.fresh()
+        self._look_up_key()
+        asm.jump_if("ne", R0, 0, found)
+        asm.call(self._helpers["ktime_get_ns"])
+        asm.store(FRAME, self._entry + Entry.FIRST, R0, 8)
+        asm.map(R1, self._map)
+        asm.move(R2, R8)
+        asm.move(R3, FRAME)
+        asm.compute_with("add", R3, self._entry)
+        asm.constant(R4, _NEW_ONE)
+        asm.call(self._helpers["map_update_elem"])
+        self._look_up_key()  # another task may have been first
+        asm.jump_if("eq", R0, 0, self._recorded)
+        asm.place(found)
+        asm.move(R7, R0)
+
+    def _look_up_key(self) -> None:
+        asm = self._asm
+        asm.map(R1, self._map)
+        asm.move(R2, R8)
+        asm.call(self._helpers["map_lookup_elem"])
+
+    def _ends(self, number: int, one: Measured) -> None:
+        asm, at = self._asm, Entry.at(number)
+        asm.load(R9, FRAME, self._numbers + _WORD * number, _WORD)
+        if one.signed:
+            asm.constant(R1, 1 << 63)
+            asm.compute("xor", R9, R1)
+        self._raise(at + Entry.LARGEST)
+        asm.compute_with("xor", R9, -1)
+        self._raise(at + Entry.LEAST)
+
+    def _raise(self, at: int) -> None:
+        # At least R9. Others that raise it at the same time win a few times at most; where they do
+        # not stop, the hit is recorded: nothing else of it is counted yet.
+        asm, enough = self._asm, self._asm.fresh()
+        for _ in range(_TRIES):
+            asm.load(R0, R7, at, _WORD)
+            asm.jump_if_both("ge", R0, R9, enough)
+            asm.compare_exchange(R7, at, R9)
+        asm.load(R0, R7, at, _WORD)
+        asm.jump_if_both("ge", R0, R9, enough)
+        asm.jump(self._recorded)
+        asm.place(enough)
+
+    def _sum(self, number: int, one: Measured) -> None:
+        asm, at = self._asm, Entry.at(number)
+        asm.load(R1, FRAME, self._numbers + _WORD * number, _WORD)
+        asm.move(R2, R1)
+        asm.compute_with("lsh", R2, 32)
+        asm.compute_with("rsh", R2, 32)
+        asm.atomic_add(R7, at + Entry.LOW, R2)
+        asm.compute_with("arsh" if one.signed else "rsh", R1, 32)
+        asm.atomic_add(R7, at + Entry.HIGH, R1)
+
+
+_PART_BITS, _BUCKET_BIAS = 5, 128  # of the buckets of fetchc.tracer.tables
+_NEW_ONE = 1  # BPF_NOEXIST
+_TRIES = 8
 
 
 def _bit(fault: int) -> int:

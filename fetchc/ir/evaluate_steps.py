@@ -9,6 +9,7 @@ from __future__ import annotations
 from fetchc.ir.steps import (
     COMM_BYTES,
     PAGE_BYTES,
+    Aggregate,
     Arithmetic,
     Constant,
     EmitComm,
@@ -25,7 +26,7 @@ from fetchc.record import Record, assert_never
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.ir.evaluate import State
-    from fetchc.ir.steps import Program
+    from fetchc.ir.steps import Measured, Program
 
 __all__ = ["Recorded", "record"]
 
@@ -36,12 +37,14 @@ class Recorded(Record):
     """The fixed part of a record, without its header and the words of texts, which are 0.
 
     ``faults`` are the fault bits that are set. ``texts`` are those behind the fixed part, in the
-    order of their numbers, without their NUL; None is a fault.
+    order of their numbers, without their NUL; None is a fault. ``numbers`` are what an Aggregate
+    adds up, None where it does not count the hit; the places of their buckets are 0.
     """
 
     fixed: bytes
     faults: frozenset[int]
     texts: tuple[bytes | None, ...]
+    numbers: tuple[int, ...] | None = None
 
 
 def record(program: Program, state: State, room: int) -> Recorded:
@@ -58,11 +61,13 @@ class _Run:
         self._faults: set[int] = set()
         self._fixed = bytearray(program.size)
         self._texts: list[bytes | None] = [None] * program.texts
+        self._numbers: tuple[int, ...] | None = None
 
     def recorded(self) -> Recorded:
         for position in range(len(self._program.steps)):
             self._step(position)
-        return Recorded(bytes(self._fixed), frozenset(self._faults), tuple(self._texts))
+        faults, texts = frozenset(self._faults), tuple(self._texts)
+        return Recorded(bytes(self._fixed), faults, texts, self._numbers)
 
     def _step(self, position: int) -> None:
         state = self._state
@@ -92,6 +97,10 @@ class _Run:
                     self._faults.add(fault)
             case EmitComm(at=at):
                 self._put(at, state.comm[: COMM_BYTES - 1].ljust(COMM_BYTES, b"\0"))
+            case Aggregate(measures=measures):
+                whole = all(one is not None and len(one) < self._room - 1 for one in self._texts)
+                if whole and not self._faults:
+                    self._numbers = tuple([self._number(one) for one in measures])
             case step:
                 assert_never(step)
 
@@ -110,6 +119,10 @@ class _Run:
         if raw is not None:
             self._put(at + low, raw)
             self._put(word, (at + high << 16 | at + low).to_bytes(4, "little"))
+
+    def _number(self, one: Measured) -> int:
+        raw = (self._values[one.value] & (1 << 8 * one.size) - 1).to_bytes(one.size, "little")
+        return int.from_bytes(raw, "little", signed=one.signed)
 
     def _failed(self, value: int) -> bool:
         return not self._faults.isdisjoint(faults_of(self._program.steps, value))

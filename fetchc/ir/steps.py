@@ -9,6 +9,9 @@ A record has a header (:data:`THREAD` and the like), then the fields, then words
 the texts. Each load has a fault bit of its own, and the bytes of a load that failed are 0. A field
 of a text holds a word as the records of tracefs do (``__data_loc``): its place in the record, and
 its length with the NUL in the high half.
+
+:func:`counting_steps` has the kernel count hits instead: what the fields of a table's key record is
+the key of a map, and its last step, :class:`Aggregate`, adds the numbers to that key's entry.
 """
 
 from __future__ import annotations
@@ -53,6 +56,7 @@ __all__ = [
     "PROCESS",
     "THREAD",
     "TIME",
+    "Aggregate",
     "Arithmetic",
     "Block",
     "Constant",
@@ -62,11 +66,13 @@ __all__ = [
     "EmitText",
     "FaultBit",
     "LoadBias",
+    "Measured",
     "Program",
     "ReadMemory",
     "ReadRegister",
     "Slot",
     "Step",
+    "counting_steps",
     "faults_of",
     "operands",
     "steps_of",
@@ -178,6 +184,36 @@ class EmitComm(Record):
     at: int
 
 
+# ------------------------------------------------------------------------------
+# What is counted in the kernel.
+
+
+class Measured(Record):
+    """The low ``size`` bytes of a value, as a number to count; ``signed`` or not.
+
+    The number of its bucket, as ``bucket`` of :mod:`fetchc.tracer.tables` has it, is 32 bits of the
+    key, at ``at``.
+    """
+
+    value: int
+    at: int
+    size: int
+    signed: bool
+
+
+class Aggregate(Record):
+    """Count the hit in the entry of a map whose key is the record.
+
+    ``task`` names what the header of the record says of the task: ``thread``, ``process``, ``cpu``;
+    the rest of it is 0, but for the plan's number. The entry has the number of hits, the time of
+    the first one, and four numbers for each of ``measures``. No load of the steps before has failed
+    then, and no text has filled its room: such a hit is not counted, but recorded.
+    """
+
+    task: tuple[str, ...]
+    measures: tuple[Measured, ...]
+
+
 Step = (
     ReadRegister
     | Constant
@@ -188,6 +224,7 @@ Step = (
     | EmitMemory
     | EmitText
     | EmitComm
+    | Aggregate
 )
 
 
@@ -274,6 +311,20 @@ def steps_of(fields: Sequence[tuple[str, Fetch]], stack: str, result: str) -> Pr
     return _Lowering(stack, result).program(fields)
 
 
+def counting_steps(
+    fields: Sequence[tuple[str, Fetch]],
+    measures: Sequence[tuple[Fetch, bool]],
+    task: Sequence[str],
+    stack: str,
+    result: str,
+) -> Program:
+    """The steps that count hits by ``fields``; ``measures`` are scalars and words, signed or not.
+
+    As :func:`steps_of`, but nothing is read as a block. ``task``: see :class:`Aggregate`.
+    """
+    return _Lowering(stack, result, (tuple(measures), tuple(task))).program(fields)
+
+
 class _Memory(Record):
     """Fields that lie side by side in memory, and have to in the record."""
 
@@ -284,9 +335,15 @@ class _Memory(Record):
 
 
 class _Lowering:
-    def __init__(self, stack: str, result: str) -> None:
+    def __init__(
+        self,
+        stack: str,
+        result: str,
+        counted: tuple[tuple[tuple[Fetch, bool], ...], tuple[str, ...]] | None = None,
+    ) -> None:
         self._stack = stack
         self._result = result
+        self._counted = counted
         self._steps: list[Step] = []
         self._fields: list[list[str]] = []
         self._values: dict[tuple[object, ...], int] = {}
@@ -312,13 +369,11 @@ class _Lowering:
                 self._add_memory(memory, one)
             else:
                 others.append((name, fetch))
-        # The largest block first: what follows is room that it may need (see Program.size).
-        loaded = [one for one in memory if self._is_loaded(one)]
-        blocks = _joined([one for one in memory if one not in loaded])
-        for block in sorted(blocks, key=_block_bytes, reverse=True):
-            self._block(block)
-        for one in loaded:
-            self._loaded_word(one)
+        if self._counted is not None:
+            for one in memory:
+                self._word_by_word(one)
+        else:
+            self._blocks_of(memory)
         for name, fetch in others:
             if isinstance(fetch.value, Comm):
                 self._comm(name)
@@ -326,6 +381,8 @@ class _Lowering:
                 self._number(name, fetch.value, fetch.store)
         for text in texts:
             self._text(*text)
+        if self._counted is not None:
+            self._aggregate(*self._counted)
         faults_at = self._room(_WORD_BYTES, _WORD_BYTES * (-(-self._faults // 64)))
         # The end of a block is read to where it begins in the record, which the verifier does not
         # know: it counts the whole size from there.
@@ -343,6 +400,27 @@ class _Lowering:
             tuple(self._blocks),
             self._texts,
         )
+
+    def _blocks_of(self, memory: Sequence[_Memory]) -> None:
+        # The largest block first: what follows is room that it may need (see Program.size).
+        loaded = [one for one in memory if self._is_loaded(one)]
+        blocks = _joined([one for one in memory if one not in loaded])
+        for block in sorted(blocks, key=_block_bytes, reverse=True):
+            self._block(block)
+        for one in loaded:
+            self._loaded_word(one)
+
+    def _word_by_word(self, one: _Memory) -> None:
+        start = at = self._room(_WORD_BYTES, one.size)
+        for name, store in one.fields:
+            self._slot(name, store, at)
+            at += fixed_bytes(store)
+        name, passed = one.fields[0][0], 0
+        while passed < one.size:
+            size = min(_WORD_BYTES, 1 << (one.size - passed).bit_length() - 1)
+            found = self._loaded(one.base, one.offset + passed, size, name)
+            self._emit_number(found, start + passed, size, name)
+            passed += size
 
     @staticmethod
     def _add_memory(listed: list[_Memory], one: _Memory) -> None:
@@ -478,6 +556,17 @@ class _Lowering:
             start = at + size * index
             self._emit_number(found, start, size, name)
 
+    def _aggregate(self, measures: Iterable[tuple[Fetch, bool]], task: tuple[str, ...]) -> None:
+        listed = []
+        for fetch, signed in measures:
+            size = _element_bytes(fetch.store)
+            if isinstance(fetch.value, Deref):
+                found = self._loaded(*self._address(fetch.value, ""), size, "")
+            else:
+                found = self._word(fetch.value, "")
+            listed.append(Measured(found, self._room(4, 4), size, signed))
+        self._step(Aggregate(task, tuple(listed)), ())
+
     def _is_loaded(self, one: _Memory) -> bool:
         # A pointer that some chain goes through is there already: it is emitted as a number.
         array = len(one.fields) > 1 or isinstance(one.fields[0][1], Array)
@@ -541,6 +630,11 @@ def _scheduled(
 
     for path in sorted([one for one in paths if isinstance(steps[one[-1]], _EMITS)]):
         take(path[-1])
+    if isinstance(steps[-1], Aggregate):
+        for one in operands(steps[-1]):
+            if one not in numbers:
+                take(one)
+        place(len(steps) - 1)
     return [_renumbered(steps[one], numbers) for one in order], [fields[one] for one in order]
 
 
@@ -555,6 +649,8 @@ def operands(step: Step) -> tuple[int, ...]:
             return left, right
         case EmitNumber(value=value):
             return (value,)
+        case Aggregate(measures=measures):
+            return tuple([one.value for one in measures])
         case _:
             assert_never(step)
 
@@ -569,6 +665,9 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
             return Arithmetic(operation, numbers[left], numbers[right])
         case EmitNumber(value=value):
             return step.replaced(value=numbers[value])
+        case Aggregate(task=task, measures=measures):
+            renumbered = [one.replaced(value=numbers[one.value]) for one in measures]
+            return Aggregate(task, tuple(renumbered))
         case _:
             assert_never(step)
 

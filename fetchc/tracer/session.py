@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.perf_ring import PerfRing
     from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.structure_values import Symbol
+    from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
 __all__ = ["Session", "postponed", "shielded", "terminable"]
@@ -353,6 +354,10 @@ class Session:
         if decoder is None:
             raise unreadable(f"one is of event {number}, which is not an event of this session")
         return decoder.event(sample)
+
+    def counted(self) -> Iterable[tuple[Event, Row]]:
+        """What the kernel counted instead of recording it, when the session is stopped: nothing."""
+        return ()
 
     @property
     def lost(self) -> int:

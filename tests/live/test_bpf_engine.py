@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 import fetchc
 from fetchc.diag.diagnostic import TracerError
+from fetchc.emit import bpf_program
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text
@@ -32,6 +33,7 @@ from fetchc.tracer.bpf.bpf_session import BpfSession, unable
 from fetchc.tracer.events import Event, Plan
 from fetchc.tracer.ring_buffer import in_order
 from fetchc.tracer.session import Session
+from fetchc.tracer.tables import Row
 from tests.live.test_fetch_values import COMM, KERNEL, Lab
 from tests.live.test_fetch_values import lab as lab
 from tests.live.traced import SECONDS, trace
@@ -211,6 +213,113 @@ def test_children_are_followed_and_nobody_else(
             other.kill()
     assert [one["args"] for one in done.objects] == [{"how": 0}, {"how": 1}, {"how": 2}]
     assert len({one["pid"] for one in done.objects}) == 3
+
+
+# ------------------------------------------------------------------------------
+# What the kernel counts.
+
+TABLES = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define NOINLINE __attribute__((noinline, noclone, noipa))
+enum shade { DARK = -1, PLAIN = 0, LIGHT = 300 };
+struct item {
+    const char *name; int small; unsigned long wide; long many; enum shade shade; char tag[7];
+};
+NOINLINE void take(struct item *it, int n) { __asm__ volatile("" : : "r"(it), "r"(n) : "memory"); }
+static char text[300];
+int main(int count, char **words)
+{
+    static const char *names[] = {"plain", "", "other", "plain", 0, text};
+    memset(text, 't', 290);
+    for (int process = 0; process < 2; process++)
+        if (!fork()) {
+            unsigned long seed = 7;
+            for (int n = 0; n < 1000; n++) {
+                seed = seed * 6364136223846793005ul + 1442695040888963407ul;
+                struct item it = {names[(seed >> 40) % 6], (int)(seed >> 32), seed >> (n % 64),
+                                  (long)seed >> (n % 64), n % 3 ? n % 2 ? DARK : LIGHT : PLAIN,
+                                  "sevenup"};
+                take(n % 97 ? &it : (struct item *)8, n % 5 - 2);
+            }
+            _exit(0);
+        }
+    while (wait(0) > 0)
+        ;
+    return 0;
+}
+"""
+QUESTIONS = [
+    ("--count-by", "n"),
+    ("--count-by", "it->shade,$comm,$function", "--filter", 'n > 0 && it->name == "plain"'),
+    ("--sum", "it->small", "--sum", "n", "--by", "it->name"),
+    ("--count-by", "*it,it->tag"),
+    ("--histogram", "it->wide", "--histogram", "it->many", "--sum", "it->shade", "--top", "3"),
+    ("--sum", "it->many", "--histogram", "it->many", "--by", "it->name,n"),
+]
+
+
+@pytest.fixture(scope="module")
+def counted(program: Path) -> Path:
+    path, source = program.with_name("counted"), program.with_name("counted.c")
+    source.write_text(TABLES)
+    subprocess.run(["gcc", "-g", "-O1", "-o", path, source], check=True, timeout=60)
+    return path
+
+
+def table(
+    capfd: pytest.CaptureFixture[str], program: Path, engine: str, words: Sequence[str]
+) -> tuple[list[str], list[str]]:
+    """The lines of a table, and what is said of it."""
+    place: list[str | Path] = ["-x", program, "-f", "take", "-v", "--format", "jsonl"]
+    done = trace(capfd, "--engine", engine, *words, *place, "--", program)
+    assert done.status == 0
+    notes = [one for one in done.errors.splitlines() if not one.startswith("note: modules")]
+    counting = "the kernel counts" in notes[0]
+    assert counting == (engine != "tracefs")
+    return sorted(done.lines), notes[1:]
+
+
+@pytest.mark.parametrize("words", QUESTIONS, ids=lambda words: " ".join(words)[:30])
+def test_the_kernel_counts_as_the_reader_does(
+    counted: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: Sequence[str],
+) -> None:
+    hits = 0
+
+    def noted(session: BpfSession) -> Iterator[tuple[Event, Row]]:
+        nonlocal hits
+        for event, row in entries(session):
+            hits += row.hits
+            yield event, row
+
+    entries = BpfSession.counted
+    monkeypatch.setattr(BpfSession, "counted", noted)
+    theirs = table(capfd, counted, "tracefs", words)
+    assert table(capfd, counted, "bpf", words) == theirs
+    assert len(theirs[0]) > 1 or "--filter" in words
+    assert hits > 1200  # of 2000; those with a null or long text, or a fault, are recorded
+
+
+def test_the_reader_counts_what_a_full_map_has_no_room_for(
+    counted: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = table(capfd, counted, "auto", QUESTIONS[-1])
+    monkeypatch.setattr(bpf_session, "_ENTRIES", 8)
+    assert table(capfd, counted, "bpf", QUESTIONS[-1]) == wanted
+
+
+def test_a_wrong_bucket_is_noticed(
+    counted: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = table(capfd, counted, "bpf", QUESTIONS[-2])
+    monkeypatch.setattr(bpf_program, "_BUCKET_BIAS", 127)
+    assert table(capfd, counted, "bpf", QUESTIONS[-2]) != right
 
 
 # ------------------------------------------------------------------------------

@@ -9,7 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.emit.bpf_program import Maps, Point, ring_record, text_rooms
+from fetchc.emit.bpf_program import (
+    Counted,
+    Entry,
+    Maps,
+    Point,
+    TooLarge,
+    key_bytes,
+    ring_record,
+    text_rooms,
+)
 from fetchc.ir.evaluate import Fault, State, evaluate
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import (
@@ -33,12 +42,17 @@ from fetchc.ir.steps import (
     PROCESS,
     THREAD,
     TIME,
+    Aggregate,
     EmitMemory,
     Program,
+    counting_steps,
     steps_of,
 )
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel
+from fetchc.tracer.bpf.counting import Counting, row_of
+from fetchc.tracer.events import Plan
+from fetchc.tracer.tables import Table
 from tests.support import fetches
 from tests.support.bpf_machine import BpfMachine
 
@@ -313,3 +327,155 @@ def test_only_the_wanted_threads_are_recorded(thread: int, records: int) -> None
     code = ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6, 7), POINT, False, True)
     machine.run(code.instructions)
     assert len(machine.submitted) == records
+
+
+# ------------------------------------------------------------------------------
+# Counting in the kernel.
+
+COUNTING = 9  # the map
+numbers = st.one_of(
+    st.integers(0, 2**64 - 1),
+    st.integers(0, 200),
+    st.integers(0, 63).map(lambda bit: 1 << bit),
+    st.integers(0, 63).map(lambda bit: (1 << bit) - 1),
+    st.integers(1, 200).map(lambda number: 2**64 - number),
+)
+
+
+def counting_machine(program: Program, values: Sequence[int], most: int = 1 << 30) -> BpfMachine:
+    """The machine of a hit with ``values`` in di and si."""
+    aggregate = program.steps[-1]
+    assert isinstance(aggregate, Aggregate)
+    assert X86 is not None
+    context = bytearray(168)
+    for name, value in zip(("di", "si"), values, strict=False):
+        struct.pack_into("<Q", context, X86.registers[name], value)
+    return BpfMachine(
+        bytes(context),
+        lambda address, size: b"text\0"[address - 0x5000 :][:size] if address >= 0x5000 else None,
+        cookie=POINT.cookie,
+        counting=COUNTING,
+        key_size=key_bytes(program),
+        value_size=Entry.at(len(aggregate.measures)),
+        most=most,
+    )
+
+
+def counted(program: Program, machine: BpfMachine, shared: bool = False) -> None:
+    """One hit."""
+    whole = steps_of(sound([Fetch(Register("di"), Scalar("u", 64))]), "sp", "ax")
+    assert X86 is not None
+    point, rules = None if shared else POINT, bpf_rules((6, 18))
+    maps, map = Maps(5, 6), Counted(program, COUNTING)
+    machine.run(ring_record(whole, X86, rules, maps, point, False, True, map).instructions)
+
+
+def plan_of(measures: tuple[str, ...], program: Program) -> Counting:
+    """How a plan of such measures is counted."""
+    return Counting(Plan("", "ev", "", None, "entry", 0, (), ()), measures, (program,))
+
+
+@given(
+    st.lists(st.tuples(numbers, numbers), min_size=1, max_size=6),
+    st.sampled_from([8, 16, 32, 64]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_the_kernel_counts_what_the_reader_would(
+    hits: list[tuple[int, int]], bits: int, signed: bool, shared: bool
+) -> None:
+    one = Fetch(Register("di"), Scalar("s" if signed else "u", bits))
+    two = Fetch(Register("si"), Scalar("u", 64))
+    program = counting_steps([], [(one, signed), (two, False)], ("process",), "sp", "ax")
+    wanted, machine = Table([0, 0]), counting_machine(program, hits[0])
+    for values in hits:
+        machine.context = counting_machine(program, values).context
+        counted(program, machine, shared)
+        state = State({"di": values[0], "si": values[1]}, machine.read)
+        said = record(program, state, 64)
+        assert said.numbers is not None
+        wanted.add((), said.numbers)
+    assert machine.submitted == []
+    together, counting = Table([0, 0]), plan_of(("a", "b"), program)
+    for key, place in machine.entries.items():
+        assert struct.unpack_from("<H", key, NUMBER) == (77,)
+        assert struct.unpack_from("<II", key, PROCESS) == (11, 0)
+        other = Table([0, 0])
+        value = bytes(machine.values[place : place + machine.value_size])
+        other.rows[()] = row_of(counting, program, key, value)
+        together.merge(other)
+    mine, theirs = together.rows[()], wanted.rows[()]
+    assert mine.hits == theirs.hits
+    for cell, its in zip(mine.cells, theirs.cells, strict=True):
+        assert (cell.count, cell.total, cell.buckets) == (its.count, its.total, its.buckets)
+        assert (cell.smallest, cell.largest) == (its.smallest, its.largest)
+
+
+@given(several, st.integers(0, 50), st.booleans())
+def test_a_key_has_what_the_steps_say(listed: list[Fetch], seed: int, shared: bool) -> None:
+    # Of any fields that a program's stack has room for; a fetch that fails is not counted.
+    keys = sound(listed)
+    program = counting_steps(keys, [(Fetch(Register("di"), Scalar("u", 8)), False)], (), "sp", "ax")
+    memory, registers = fetches.memory(seed)
+    said = record(program, State(registers, memory.read, fetches.BIAS, b"task"), 64)
+    machine = counting_machine(program, ())
+    context = bytearray(168)
+    assert X86 is not None
+    for name, value in {**registers, "ip": ADDRESS_OF_POINT}.items():
+        struct.pack_into("<Q", context, X86.registers[name], value)
+    machine.context, machine.read = bytes(context), memory.read
+    machine.address = ADDRESS_OF_POINT
+    try:
+        counted(program, machine, shared)
+    except TooLarge:
+        assert key_bytes(program) > 200 or len(program.steps) > 40
+        return
+    assert len(machine.entries) == (said.numbers is not None)
+    assert len(machine.submitted) == (said.numbers is None)
+    for key in machine.entries:
+        assert unlike(program, key, said) == ""
+
+
+def test_what_cannot_be_counted_is_recorded() -> None:
+    text = Fetch(Deref(Register("di"), 0), Text())
+    number = Fetch(Register("si"), Scalar("u", 64))
+    program = counting_steps([("t", text)], [(number, False)], (), "sp", "ax")
+    for start, hits, most in ((0x5000, 1, 9), (0x4000, 0, 9), (0x5000, 0, 0)):
+        machine = counting_machine(program, (start, 3), most)
+        counted(program, machine)
+        state = State({"di": start, "si": 3}, machine.read, comm=b"task")
+        assert (record(program, state, 64).numbers is not None) == (start == 0x5000)
+        assert (len(machine.entries), len(machine.submitted)) == (hits, 1 - hits)
+    long = counting_machine(program, (0x5000, 3))
+    long.read = lambda address, size: (b"x" * 63 + b"\0")[address - 0x5000 :][:size]
+    counted(program, long)
+    assert (len(long.entries), len(long.submitted)) == (0, 1)
+
+
+def test_ends_are_right_where_others_count_at_the_same_time() -> None:
+    program = counting_steps([], [(Fetch(Register("di"), Scalar("u", 64)), False)], (), "sp", "ax")
+    machine = counting_machine(program, (10,))
+    raised: list[int] = []
+
+    def once(memory: bytearray, place: int) -> None:
+        if not raised:  # somebody has a larger one in between
+            raised.append(11)
+            memory[place : place + 8] = struct.pack("<Q", 11)
+
+    machine.others = once
+    counted(program, machine)
+    ((_, place),) = machine.entries.items()
+    at = place + Entry.at(0)
+    assert raised
+    assert struct.unpack_from("<Q", machine.values, at + Entry.LARGEST) == (11,)
+    machine = counting_machine(program, (1 << 62,))
+
+    def always(memory: bytearray, place: int) -> None:
+        (there,) = struct.unpack_from("<Q", memory, place)
+        memory[place : place + 8] = struct.pack("<Q", there + 1)
+
+    machine.others = always
+    counted(program, machine)
+    assert len(machine.submitted) == 1
+    ((_, place),) = machine.entries.items()
+    assert struct.unpack_from("<Q", machine.values, place + Entry.HITS) == (0,)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from fetchc.emit.bpf_assembler import Instruction
 
 MASK = (1 << 64) - 1
-CONTEXT, STACK, RECORD, LOST, MAP = (
-    number << 48 for number in (0x1001, 0x1002, 0x1003, 0x1004, 0x1005)
+CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES = (
+    number << 48 for number in (0x1001, 0x1002, 0x1003, 0x1004, 0x1005, 0x1006)
 )
 SIZES = {0x10: 1, 0x08: 2, 0x00: 4, 0x18: 8}
 MOST = 1_000_000
@@ -33,6 +33,13 @@ class BpfMachine:
     cookie: int = 0
     wanted: frozenset[int] = frozenset()
     full: bool = False
+    counting: int = -1  # the map with entries of the sizes below, and room for so many
+    key_size: int = 0
+    value_size: int = 0
+    most: int = 1 << 30
+    entries: dict[bytes, int] = field(default_factory=dict)  # the place of each value
+    values: bytearray = field(default_factory=bytearray)
+    others: Callable[[bytearray, int], None] = lambda memory, place: None
     submitted: list[bytes] = field(default_factory=list)
     discarded: int = 0
     lost: bytearray = field(default_factory=lambda: bytearray(16))
@@ -68,7 +75,8 @@ class BpfMachine:
                 other = registers[source] if operation & 8 else immediate
                 registers[target] = self._computed(operation & 0xF0, registers[target], other)
             elif kind == 5:
-                if self._jumps(operation & 0xF0, registers[target], immediate):
+                other = registers[source] if operation & 8 else immediate
+                if self._jumps(operation & 0xF0, registers[target], other):
                     at += offset
             elif kind == 1:
                 size = SIZES[operation & 0x18]
@@ -78,7 +86,13 @@ class BpfMachine:
                 size = SIZES[operation & 0x18]
                 memory, place = self._memory(registers[target] + offset, size)
                 value = immediate if kind == 2 else registers[source]
-                if operation & 0xE0 == 0xC0:
+                if operation & 0xE0 == 0xC0 and immediate:
+                    assert immediate == 0xF1
+                    self.others(memory, place)
+                    there = int.from_bytes(memory[place : place + size], "little")
+                    value = value if there == registers[0] else there
+                    registers[0] = there
+                elif operation & 0xE0 == 0xC0:
                     value += int.from_bytes(memory[place : place + size], "little")
                 memory[place : place + size] = (value & (1 << 8 * size) - 1).to_bytes(
                     size, "little"
@@ -89,7 +103,7 @@ class BpfMachine:
     def _memory(self, address: int, size: int) -> tuple[bytearray, int]:
         regions = {
             CONTEXT: bytearray(self.context), STACK: self._stack, RECORD: self._record,
-            LOST: self.lost,
+            LOST: self.lost, ENTRIES: self.values,
         }  # fmt: skip
         region = address & ~((1 << 48) - 1)
         place = address - region
@@ -102,7 +116,8 @@ class BpfMachine:
         results: Mapping[int, Callable[[], int]] = {
             0x00: lambda: one + other, 0x10: lambda: one - other, 0x40: lambda: one | other,
             0x50: lambda: one & other, 0x60: lambda: one << (other & 63),
-            0x70: lambda: one >> (other & 63), 0xB0: lambda: other,
+            0x70: lambda: one >> (other & 63), 0xB0: lambda: other, 0xA0: lambda: one ^ other,
+            0xC0: lambda: (one - ((one & 1 << 63) << 1)) >> (other & 63),
         }  # fmt: skip
         return results[operation]() & MASK
 
@@ -119,6 +134,20 @@ class BpfMachine:
         self.calls += 1
         one, two, three = registers[1:4]
         match helper:
+            case 1 if one == MAP + self.counting:
+                memory, place = self._memory(two, self.key_size)
+                at = self.entries.get(bytes(memory[place : place + self.key_size]))
+                return 0 if at is None else ENTRIES + at
+            case 2 if one == MAP + self.counting:
+                assert registers[4] == 1  # a new one
+                memory, place = self._memory(two, self.key_size)
+                key = bytes(memory[place : place + self.key_size])
+                if key in self.entries or len(self.entries) >= self.most:
+                    return -17
+                memory, place = self._memory(three, self.value_size)
+                self.entries[key] = len(self.values)
+                self.values += memory[place : place + self.value_size]
+                return 0
             case 1:
                 memory, place = self._memory(two, 4)
                 return (

@@ -10,20 +10,33 @@ from functools import lru_cache
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_program import (
     NOT_FOLLOWED,
+    Counted,
+    Entry,
     Maps,
     Point,
     TooLarge,
     children_code,
     ended_code,
+    key_bytes,
     ring_record,
     text_rooms,
 )
-from fetchc.ir.steps import ADDRESS, PROCESS, LoadBias, steps_of, unsupported
+from fetchc.ir.steps import (
+    ADDRESS,
+    CPU,
+    PROCESS,
+    Aggregate,
+    LoadBias,
+    counting_steps,
+    steps_of,
+    unsupported,
+)
 from fetchc.record import Record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing
+from fetchc.tracer.bpf.counting import Counting, counting, row_of
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
@@ -32,7 +45,7 @@ from fetchc.tracer.bpf.system_calls import (
     missing_capabilities,
 )
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.events import BpfRecord, Field, Format
+from fetchc.tracer.events import COMM, BpfRecord, Field, Format
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.trace_instance import Processes, check_namespace, threads_of
@@ -40,20 +53,23 @@ from fetchc.tracer.tracefs import find_tracefs, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.emit.bpf_program import Code
     from fetchc.ir.fetch import Fetch
     from fetchc.ir.steps import Program
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
-    from fetchc.tracer.events import Plan
+    from fetchc.tracer.events import Event, Plan
+    from fetchc.tracer.tables import Row
+    from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["BpfSession", "cannot", "program_of", "running", "unable"]
+__all__ = ["BpfSession", "cannot", "counting_of", "program_of", "running", "unable"]
 
 _CPU_BYTES = 16 << 20  # of the ring buffer, for each processor
 _MOST_BYTES = 64 << 20
 _THREADS = 1 << 16  # that a session follows at a time
 _POINTS = 1 << 16  # the plan's number has 16 bits
+_ENTRIES = 1 << 14  # of a map that counts; what is too much for it is recorded
 _COUNTERS = 16  # bytes: records lost, threads not followed
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
@@ -70,11 +86,20 @@ class _Probed(Record):
 
 
 class _Group(Record):
-    """Points of one file that one program serves."""
+    """Points of one file that one program serves; ``counted`` are the steps that count there."""
 
     path: str
     returning: bool
     program: Program
+    counted: Program | None
+
+
+class _Filled(Record):
+    """A map that a program fills, by the numbers of its plans."""
+
+    file: int
+    program: Program
+    plans: dict[int, tuple[Decoder, Counting]]
 
 
 def unable(plans: Iterable[Plan], stacks: bool) -> str | None:
@@ -127,14 +152,26 @@ class BpfSession(Session):
     """As :class:`~fetchc.tracer.session.Session`; plans have to be such that :func:`unable` takes.
 
     Entering raises TracerError where the kernel refuses (FC0718), and :meth:`add` for a plan that
-    is not such. ``only`` is called before
+    is not such. ``countings``, by the plan's event: their hits are counted in the kernel, and what
+    cannot be counted there is recorded, as those of other plans. ``only`` is called before
     :meth:`start`. The reader applies filters.
     """
+
+    def __init__(
+        self,
+        buffer_kib: int | None = None,
+        tracefs: Tracefs | None = None,
+        group: str | None = None,
+        countings: Mapping[str, Counting] | None = None,
+    ) -> None:
+        super().__init__(buffer_kib, tracefs, group)
+        self._countings = dict(countings or {})
 
     def __enter__(self) -> BpfSession:
         self._descriptors: list[int] = []
         self._links: list[int] = []
         self._threads: int | None = None
+        self._filled: list[_Filled] = []
         self._totals = bytes(_COUNTERS)
         self._rules, machine = running()
         if machine is None:
@@ -175,6 +212,26 @@ class BpfSession(Session):
 
     def filter(self, plan: Plan, text: str) -> None:
         """Nothing: the reader applies all filters."""
+
+    def counted(self) -> Iterator[tuple[Event, Row]]:
+        """What was counted until now, in the order of the first hits, when the session is stopped.
+
+        The event has the values that keys and filters need; the row a cell for each measure.
+        """
+        found: list[tuple[int, Event, Row]] = []
+        for filled in self._filled:
+            program, size = filled.program, key_bytes(filled.program)
+            aggregate = program.steps[-1]
+            assert isinstance(aggregate, Aggregate)
+            value_size = Entry.at(len(aggregate.measures))
+            for key, value in self._bpf.entries(filled.file, size, value_size):
+                decoder, counting = filled.plans[key[0] | key[1] << 8]
+                (first,) = struct.unpack_from("=Q", value, Entry.FIRST)
+                (cpu,) = struct.unpack_from("=I", key, CPU)
+                event = decoder.event((first, cpu, key, 0, size, ()))
+                found.append((first, event, row_of(counting, program, key, value)))
+        found.sort(key=lambda one: one[0])
+        yield from [(event, row) for _, event, row in found if row.hits]
 
     def stacks(self, copied: int | None = None) -> None:
         """Raises TracerError FC0718: stacks are not supported."""
@@ -247,13 +304,15 @@ class BpfSession(Session):
         groups: dict[_Group, list[tuple[Point, _Probed, Plan]]] = {}
         for plan in plans:
             numbers: dict[Program, int] = {}
-            for line, fields in zip(plan.definitions, plan.fields, strict=True):
-                probed = _probed(self._files.named(line))
+            counting = self._countings.get(plan.event)
+            for at, line in enumerate(plan.definitions):
+                probed, fields = _probed(self._files.named(line)), plan.fields[at]
                 program = self._program_of(plan, fields)
                 if program not in numbers:
                     numbers[program] = self._number(plan, program)
                 point = Point(numbers[program], probed.offset, probed.returning)
-                group = _Group(probed.path, probed.returning, program)
+                counted = None if counting is None else counting.programs[at]
+                group = _Group(probed.path, probed.returning, program, counted)
                 groups.setdefault(group, []).append((point, probed, plan))
         for group, points in groups.items():
             if "cookies" in self._rules.features:
@@ -279,6 +338,9 @@ class BpfSession(Session):
     def _attach_group(self, group: _Group, points: list[tuple[Point, _Probed, Plan]]) -> None:
         alone = points[0][0] if len(points) == 1 else None
         sleepable, multi = (name in self._rules.features for name in ("sleepable", "uprobe_multi"))
+        counted = None
+        if group.counted is not None:
+            counted = self._counting_map(group.counted, points)
         try:
             code = ring_record(
                 group.program,
@@ -288,6 +350,7 @@ class BpfSession(Session):
                 alone,
                 group.returning,
                 sleepable,
+                counted,
             )
         except TooLarge as large:
             raise cannot(str(large)) from None
@@ -309,6 +372,25 @@ class BpfSession(Session):
                     )
         except OSError as error:
             raise self._refused_point(program, group, points, multi, error) from error
+
+    def _counting_map(
+        self, program: Program, points: Iterable[tuple[Point, _Probed, Plan]]
+    ) -> Counted:
+        aggregate = program.steps[-1]
+        assert isinstance(aggregate, Aggregate)
+        value = Entry.at(len(aggregate.measures))
+        try:
+            file = self._map("hash", key_bytes(program), value, _ENTRIES)
+        except OSError as error:
+            raise _kernel_refused("a map to count in", error) from error
+        plans: dict[int, tuple[Decoder, Counting]] = {}
+        for point, _, plan in points:
+            counting = self._countings[plan.event]
+            format = _format(counting.plan, program, point.number, self._rules)
+            decoder = Decoder(format, [counting.plan], _PROCESSES, self.symbol)
+            plans[point.number] = decoder, counting
+        self._filled.append(_Filled(file, program, plans))
+        return Counted(program, file)
 
     def _refused_point(
         self,
@@ -410,6 +492,30 @@ def program_of(fields: tuple[tuple[str, Fetch], ...]) -> Program:
     """The steps of an event's fields, on the running machine."""
     machine = architecture(os.uname().machine)
     return steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
+
+
+def counting_of(
+    plan: Plan, measures: tuple[str, ...], labels: Iterable[str], task: tuple[str, ...]
+) -> Counting | None:
+    """How the running kernel counts hits of ``plan``; None where the reader has to.
+
+    ``measures`` are the labels of the numbers to count, ``labels`` those of the values that keys
+    and filters need; ``task`` is what they need of the task: thread, process, cpu.
+    """
+    if "compare_exchange" not in running()[0].features:
+        return None
+    return counting(plan, measures, labels, task, (COMM,), _used, _counting_program)
+
+
+@lru_cache(maxsize=1024)
+def _counting_program(
+    fields: tuple[tuple[str, Fetch], ...],
+    measures: tuple[tuple[Fetch, bool], ...],
+    task: tuple[str, ...],
+) -> Program:
+    machine = architecture(os.uname().machine)
+    stack = machine.registers[machine.stack_pointer]
+    return counting_steps(fields, measures, task, stack, machine.result)
 
 
 def _ring_bytes(buffer_kib: int | None) -> int:

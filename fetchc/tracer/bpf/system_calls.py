@@ -16,14 +16,14 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fetchc.emit.bpf_program import Code
     from fetchc.target.bpf_rules import BpfMachine
 
 __all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_capabilities"]
 
-_MAP_CREATE, _LOOK_UP, _UPDATE, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 5, 28
+_MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 4, 5, 28
 _KPROBE, _TRACEPOINT = 2, 5  # BPF_PROG_TYPE_*
 _PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
 _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
@@ -100,15 +100,29 @@ class Bpf:
         self._element(_LOOK_UP, file, key, value)
         return value.raw
 
+    def entries(self, file: int, key: int, value: int) -> Iterator[tuple[bytes, bytes]]:
+        """All keys and values of a map from which nothing is deleted; their sizes are in bytes."""
+        last: bytes | None = None
+        following = ctypes.create_string_buffer(key)
+        while True:
+            try:
+                self._element(_NEXT_KEY, file, last, following)
+            except OSError as end:
+                if end.errno == errno.ENOENT:
+                    return
+                raise
+            last = following.raw
+            yield last, self.look_up(file, last, value)
+
     def update(self, file: int, key: bytes, value: bytes) -> None:
         """Set the value of ``key``."""
         self._element(_UPDATE, file, key, ctypes.create_string_buffer(value, len(value)))
 
     def _element(
-        self, command: int, file: int, key: bytes, value: ctypes.Array[ctypes.c_char]
+        self, command: int, file: int, key: bytes | None, value: ctypes.Array[ctypes.c_char]
     ) -> None:
-        named = ctypes.create_string_buffer(key, len(key))
-        places = ctypes.addressof(named), ctypes.addressof(value)
+        named = None if key is None else ctypes.create_string_buffer(key, len(key))
+        places = 0 if named is None else ctypes.addressof(named), ctypes.addressof(value)
         self._bpf(command, struct.pack("=IxxxxQQQ", file, *places, 0))
 
     # -- programs
