@@ -84,7 +84,8 @@ def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]
         if (reason := _unable(targets, options)) is not None:
             raise cannot(reason)
         return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
-    reason = "the kernel counts" if counts else _closed()
+    # A filter is the kernel's by tracefs, where eBPF has the values that it compares in each key.
+    reason = "the kernel counts" if counts and not options.filters else _closed()
     if reason is None:
         return "tracefs", "nothing in the request needs eBPF"
     unable = _unable(targets, options)

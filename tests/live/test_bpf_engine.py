@@ -452,6 +452,9 @@ def test_verbose_says_which_engine_and_why(
     assert one.errors.startswith("note: the engine is tracefs: nothing in the request needs eBPF")
     assert other.errors.startswith("note: the engine is bpf: `--engine bpf`")
     assert len(one.lines) == len(other.lines) == 3
+    for filter, engine in ((), "bpf: the kernel counts"), (("--filter", "how > 0"), "tracefs"):
+        told = trace(capfd, "--count-by", "how", *filter, *words[1:])
+        assert told.errors.startswith(f"note: the engine is {engine}")
 
 
 # ------------------------------------------------------------------------------

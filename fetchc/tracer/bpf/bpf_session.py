@@ -69,7 +69,8 @@ _CPU_BYTES = 16 << 20  # of the ring buffer, for each processor
 _MOST_BYTES = 64 << 20
 _THREADS = 1 << 16  # that a session follows at a time
 _POINTS = 1 << 16  # the plan's number has 16 bits
-_ENTRIES = 1 << 14  # of a map that counts; what is too much for it is recorded
+_ENTRIES = 1 << 14  # of all maps that count together; what is too much for one is recorded
+_LEAST_ENTRIES = 8  # of one map
 _COUNTERS = 16  # bytes: records lost, threads not followed
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
@@ -314,6 +315,8 @@ class BpfSession(Session):
                 counted = None if counting is None else counting.programs[at]
                 group = _Group(probed.path, probed.returning, program, counted)
                 groups.setdefault(group, []).append((point, probed, plan))
+        counting_groups = sum(group.counted is not None for group in groups)
+        self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, counting_groups))
         for group, points in groups.items():
             if "cookies" in self._rules.features:
                 self._attach_group(group, points)
@@ -380,7 +383,7 @@ class BpfSession(Session):
         assert isinstance(aggregate, Aggregate)
         value = Entry.at(len(aggregate.measures))
         try:
-            file = self._map("hash", key_bytes(program), value, _ENTRIES)
+            file = self._map("hash", key_bytes(program), value, self._entries)
         except OSError as error:
             raise _kernel_refused("a map to count in", error) from error
         plans: dict[int, tuple[Decoder, Counting]] = {}
