@@ -43,6 +43,7 @@ def chosen_session(
 def _asks_for_totals(options: Options, request: Request) -> bool:
     # A table at the end, of all hits, in which nothing is of a single one.
     table = bool(request.measures or request.keys) and not request.lines
+    table = table and options.format != "perfetto"  # which shows each of them
     other = options.summary or options.stack or options.count is not None or options.interval
     return table and not other and not any(each.step for each in request.measures)
 
@@ -88,10 +89,17 @@ def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]
     reason = "the kernel counts" if counts and not options.filters else _closed()
     if reason is None:
         return "tracefs", "nothing in the request needs eBPF"
-    unable = _unable(targets, options)
+    unable = _unable(targets, options) or _untried()
     if unable is None:
         return "bpf", reason
     return "tracefs", f"eBPF cannot be used: {unable}"
+
+
+def _untried() -> str | None:
+    from fetchc.tracer.bpf.bpf_session import running
+
+    rules, _ = running()
+    return None if rules.tried else "it was not tried on so old a kernel"
 
 
 def _closed() -> str | None:

@@ -21,6 +21,7 @@ __all__ = ["BpfMachine", "BpfRules", "bpf_machine", "bpf_rules"]
 class BpfRules(Record):
     """What a kernel of ``version`` has: ``helpers`` by name, with their numbers; ``features``.
 
+    ``tried``: programs of fetchc have run on such a kernel, and on ``machines``.
     ``maps`` are the types of maps by name. ``stack_bytes`` is the stack of a program,
     ``record_bytes`` the largest record.
     """
@@ -31,6 +32,8 @@ class BpfRules(Record):
     maps: Mapping[str, int]
     stack_bytes: int
     record_bytes: int
+    tried: bool
+    machines: tuple[str, ...]
 
 
 class BpfMachine(Record):
@@ -64,6 +67,8 @@ def bpf_rules(version: Version) -> BpfRules:
         facts["maps"],
         limits["stack_bytes"],
         limits["record_bytes"],
+        parse_version(facts["tried"]["first"]) <= version,
+        tuple(facts["tried"]["machines"]),
     )
 
 

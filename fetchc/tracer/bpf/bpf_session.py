@@ -34,7 +34,7 @@ from fetchc.ir.steps import (
 from fetchc.record import Record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
-from fetchc.target.machines import architecture
+from fetchc.target.machines import architecture, architecture_key
 from fetchc.tracer.bpf.bpf_ring import BpfRing
 from fetchc.tracer.bpf.counting import Counting, counting, row_of
 from fetchc.tracer.bpf.system_calls import (
@@ -109,7 +109,7 @@ def unable(plans: Iterable[Plan], stacks: bool) -> str | None:
     What it asks for is of the running kernel and of this process.
     """
     rules, machine = running()
-    if machine is None:
+    if machine is None or architecture_key(os.uname().machine) not in rules.machines:
         return f"programs for `{os.uname().machine}` are not supported"
     if "programs" not in rules.features:
         return "Linux 5.8 is the first with all that it needs"
