@@ -29,7 +29,7 @@ from fetchc.tracer.tracefs import refused, session_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections import deque
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from types import TracebackType
 
     from fetchc.diag.diagnostic import Diagnostic
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.perf_ring import SampledMachine
     from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.structure_values import Symbol
+    from fetchc.tracer.tables import Row
     from fetchc.tracer.unwind import StackCopy
 
     Addresses = Mapping[str, Sequence[int]]
@@ -384,6 +385,10 @@ class BreakpointSession:
         """What changed the mappings of the process; to be taken out."""
         assert self._ring is not None
         return self._ring.changes
+
+    def counted(self) -> Iterable[tuple[Event, Row]]:
+        """What the kernel counted instead of recording it: nothing."""
+        return ()
 
     @property
     def lost(self) -> int:
