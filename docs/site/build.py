@@ -98,7 +98,7 @@ def assemble(sources: Path) -> None:
         if name == "tutorials/go.md":
             text = text.replace("\n## ", f"\n{_FIRST_MINUTE}\n## ", 1)
         page.write_text(text)
-    for path in sorted(DOCS.rglob("*.svg")):
+    for path in sorted([*DOCS.rglob("*.svg"), *DOCS.rglob("*.json")]):  # pictures, schemas
         copy = sources / path.relative_to(DOCS)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
