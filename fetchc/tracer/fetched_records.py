@@ -223,15 +223,16 @@ def _text_addresses(fetch: Fetch, thread: Thread) -> list[int | None]:
         for load in loads[:-1]:
             value = _word(thread, value + load.offset)
         return [value + loads[-1].offset] if loads else [value]
-    if len(loads) < 2:
-        raise _Fault  # the kernel has no pointers to go through
+    if not loads:
+        raise _Fault  # the kernel takes an array of texts in memory only
+    # The last load is of the pointers to the texts; texts themselves are one load further.
     value = _base(base, thread)
-    for load in loads[:-2]:
+    for load in loads[:-1]:
         value = _word(thread, value + load.offset)
+    start = value + loads[-1].offset
     found: list[int | None] = []
     for at in range(fetch.store.count):
-        pointer = _word(thread, value + loads[-2].offset + at * _WORD)
-        found.append(pointer + loads[-1].offset)
+        found.append(_word(thread, start + at * _WORD))
     return found
 
 

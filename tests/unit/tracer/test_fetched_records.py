@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import assume, given, reject
+from hypothesis import assume, example, given, reject
 from hypothesis import strategies as st
 
 from fetchc.conformance.machine import TEXT_BYTES, Machine, Refused, run
@@ -71,6 +71,8 @@ def has_image(fetch: Fetch) -> bool:
 
 
 @given(fetches(), st.integers(0, 1 << 32))
+@example(Fetch(Deref(Register("di"), 0), Array(Text(), 1)), 0)
+@example(Fetch(Deref(Deref(Register("di"), 0), 8), Array(Text(), 3)), 0)
 def test_a_field_is_what_the_kernel_would_fetch(fetch: Fetch, seed: int) -> None:
     assume(not has_image(fetch) and (fetch == NAME[1] or fetch.value != Comm()))
     content, registers = memory(seed)
