@@ -86,6 +86,7 @@ def check(text: str) -> None:
 @example("\udcff")
 @example("([12]a.b[,][])*c")
 @example("(a[][,][])b")
+@example("sizeof((*chan<- int, long))")
 def test_any_text_parses_or_is_refused(text: str) -> None:
     check(text)
 
