@@ -264,7 +264,7 @@ class ZlibInflater(StreamInflater):
             self._at = stop
         try:
             piece: bytes = self._stream.decompress(self._tail, limit)
-        except self._library.error as broken:
+        except (self._library.error, RuntimeError) as broken:  # isal: of a damaged stream
             raise self._error(f"damaged zlib stream ({broken})") from None
         self._tail = self._stream.unconsumed_tail
         if not piece and (self._stream.eof or (not self._tail and self._at >= self._end)):
@@ -281,7 +281,7 @@ class ZlibInflater(StreamInflater):
             all_given = not self._tail  # isal may still hold bytes back
             try:
                 extra = self._stream.decompress(self._tail, 1)
-            except self._library.error as broken:
+            except (self._library.error, RuntimeError) as broken:
                 raise self._error(f"damaged zlib stream ({broken})") from None
             self._tail = self._stream.unconsumed_tail
             if extra:
