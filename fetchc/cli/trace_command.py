@@ -96,8 +96,6 @@ def _run(
     if targets.by_glob and any(each.plan.of_kernel for each in targets.chosen):
         targets = traceable(targets, find_tracefs())
     _print_warnings(targets, output)
-    for note in targets.notes:
-        output.say(f"note: {note}")
     if not targets.chosen:
         return exit_status([each for one in targets.left_out for each in one.diagnostics])
     if options.output:
@@ -106,8 +104,12 @@ def _run(
     if pid is not None:
         from fetchc.cli.process_code import traced
 
+        for note in targets.notes:
+            output.say(f"note: {note}")
         return traced(pid, options, output, asked, targets, wanted)
     session = chosen_session(targets, options, wanted, group, output)
+    for note in targets.notes:
+        output.say(f"note: {note}")
     with terminable(), session:
         output.diagnostics(session.warnings(), "")  # what others left behind
         session.add(*[target.plan for target in targets.chosen])

@@ -66,7 +66,7 @@ def test_what_a_program_writes(lab_kernel: LabKernel) -> None:
             for text in WRITTEN
         ]
         first = _column(events, "first")
-        assert first == [*[list(b"lab:")] * 5, None, list(b"lab:"), None, [0] * 4, list(b"lab:")]
+        assert first == [*["lab:"] * 5, None, "lab:", None, "\0" * 4, "lab:"]
         letters = [108, 108, 108, 108, 108, None, 108, None, 0, 108]
         assert _column(events, "letter") == letters
         # Structures in the memory of the program.

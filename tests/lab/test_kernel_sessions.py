@@ -35,7 +35,8 @@ def test_sessions_in_the_kernel(lab_kernel: LabKernel, monkeypatch: pytest.Monke
         wanted = ("read=file->f_op->read_iter", "--stack", "-f", "vfs_write")
         until = ("--count", str(WRITES), "--format", "jsonl", "--", "/calls", STAYS)
         shown = guest.run(*run, *wanted, *until)
-        hits = [json.loads(line) for line in shown.splitlines()]
+        # Beside them it may say that hits were missed: 5.10 loses some while perf takes a sample.
+        hits = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
         assert len(hits) == WRITES
         for hit in hits:
             assert hit["stack"][0]["file"] == "/calls"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -239,9 +238,7 @@ def drawn(seed: int) -> dict[str, str]:
             continue  # a part of a part whose length varies
         form = chosen.choice(("whole", "whole", "len", "cap", "element"))
         if form == "whole":
-            # The bytes of a text by constant bounds are numbers (docs/language.md).
-            numbers = kind is _TEXTS and re.search(r":\d+\]", cut) and "from" not in cut
-            found[cut] = f"list([]byte({cut}))" if numbers or kind is _BYTES else cut
+            found[cut] = f"list([]byte({cut}))" if kind is _BYTES else cut
         elif form == "element" and "from" not in cut:
             one = f"{cut}[{chosen.choice((0, 1, 2, 3, 'limit', 'limit-1', 'green'))}]"
             found[one] = f"int({one})"

@@ -95,7 +95,8 @@ def test_the_program_itself_has_such_names(tmp_path: Path) -> None:
 
 # Texts that go out as they are: JSON, and what fetchc itself words.
 OWN = {
-    "cli/help_text.py": 2, "cli/explain_command.py": 1, "cli/conformance_command.py": 2,
+    "cli/help_text.py": 2, "cli/explain_command.py": 2, "cli/complete_command.py": 1,
+    "cli/completion_command.py": 1, "cli/conformance_command.py": 2,
     "cli/trace_events.py": 1, "cli/live_view.py": 3, "cli/types_command.py": 1,
     "cli/version_tables_output.py": 1,
 }  # fmt: skip

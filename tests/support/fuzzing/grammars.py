@@ -76,7 +76,8 @@ TEXTS = {
     "linear": "expression", "count_by": "expression", "processes": "name",
     "filters": "filter", "function": "point", "functions": "point", "since": "point",
     "at": "point", "group": "name", "event": "name", "kernel": "name", "arch": "name",
-    "seed": "name", "version": "name", "timeout": "name", "interval": "name",
+    "seed": "name", "version": "name", "bpftrace_version": "name",
+    "timeout": "name", "interval": "name",
 }  # fmt: skip
 # Those that name files or programs, or one of a few words, which test_command_lines.py draws.
 FILES = frozenset(
