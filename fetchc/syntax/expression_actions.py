@@ -7,8 +7,6 @@ is neither is refused here.
 
 from __future__ import annotations
 
-import re
-
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.source import Span
 from fetchc.syntax.tree import (
@@ -715,7 +713,8 @@ class Builder:
 
     def type_tuple(self, children: list[Any], span: Span) -> TypeName:
         """C#'s ``(int, string)``: a ``System.ValueTuple``."""
-        if re.search(r"chan\s*<-|<-\s*chan", self.text[span.start : span.end]):
+        packed = "".join(self.text[span.start : span.end].split())
+        if "chan<-" in packed or "<-chan" in packed:
             raise reject("FC0101", "a tuple of C# holds no channel of Go", span, "in this tuple")
         elements = [self.meant_as_type(one) for one in (children[0], *children[1])]
         base = NamedType(None, "System.ValueTuple", tuple(elements), "<", span)
