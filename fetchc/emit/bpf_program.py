@@ -71,7 +71,7 @@ __all__ = [
     "text_rooms",
 ]
 
-_NO_WAKE_UP = 1  # BPF_RB_NO_WAKEUP: who reads looks every few milliseconds
+_NO_WAKE_UP = 1  # BPF_RB_NO_WAKEUP: the reader looks every few milliseconds
 _WORD = 8
 _PLAN_BITS = 16  # of a cookie; the file offset is above them
 _NOWHERE = -1  # an address that no program can read
@@ -189,12 +189,9 @@ def ring_record(
     ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
     text is too long for a key, the map is full. Raises TooLarge where the event does not fit.
     """
-    asm = Assembler()
-    counting = None
-    if counted is not None:
-        given = (counted.program, machine, rules, maps, point, returning, sleepable, asm)
-        counting = _Counting(*given, counted.map)
-    return _Emitter(program, machine, rules, maps, point, returning, sleepable, asm).code(counting)
+    asm, target = Assembler(), _Target(machine, rules, maps, point, returning, sleepable)
+    counting = None if counted is None else _Counting(counted, target, asm)
+    return _Emitter(program, target, asm).code(counting)
 
 
 def key_bytes(program: Program) -> int:
@@ -202,41 +199,37 @@ def key_bytes(program: Program) -> int:
     return program.size + program.texts * _ROOMS[0]
 
 
+class _Target(Record):
+    """What a program is emitted for; see :func:`ring_record`."""
+
+    machine: BpfMachine
+    rules: BpfRules
+    maps: Maps
+    point: Point | None
+    returning: bool
+    sleepable: bool
+
+
 class _Emitter:
-    def __init__(
-        self,
-        program: Program,
-        machine: BpfMachine,
-        rules: BpfRules,
-        maps: Maps,
-        point: Point | None,
-        returning: bool,
-        sleepable: bool,
-        asm: Assembler,
-    ) -> None:
+    def __init__(self, program: Program, target: _Target, asm: Assembler) -> None:
         self._program = program
-        self._machine = machine
-        self._helpers = rules.helpers
-        self._maps = maps
-        self._point = point
-        self._returning = returning
-        self._sleepable = sleepable
-        self._read = self._helpers["copy_from_user" if sleepable else "probe_read_user"]
-        self._rules = rules
+        self._target = target
+        self._helpers = target.rules.helpers
+        self._read = self._helpers["copy_from_user" if target.sleepable else "probe_read_user"]
         self._room = 0  # of the texts in the record that is being written
         self._larger: str | None = None  # where a larger record is begun
         self._asm = asm
         self._starts: list[tuple[int, tuple[str, ...]]] = []
-        self._places = _places(program.steps, rules.stack_bytes)
+        self._places = _places(program.steps, target.rules.stack_bytes)
 
     def code(self, counting: _Counting | None) -> Code:
         asm = self._asm
         asm.move(CONTEXT, R1)
-        if self._maps.threads is not None:
-            self._only_threads(self._maps.threads)
+        if self._target.maps.threads is not None:
+            self._only_threads(self._target.maps.threads)
         if counting is not None:
             self._starts += counting.count()
-        rooms = text_rooms(self._program, self._rules) or (0,)
+        rooms = text_rooms(self._program, self._target.rules) or (0,)
         for position, room in enumerate(rooms):
             self._room = room
             self._larger = asm.fresh() if position + 1 < len(rooms) else None
@@ -260,12 +253,12 @@ class _Emitter:
 
     def _record(self, size: int) -> None:
         asm, reserved = self._asm, self._asm.fresh()
-        asm.map(R1, self._maps.ring)
+        asm.map(R1, self._target.maps.ring)
         asm.constant(R2, size)
         asm.constant(R3, 0)
         asm.call(self._helpers["ringbuf_reserve"])
         asm.jump_if("ne", R0, 0, reserved)
-        asm.map_value(R1, self._maps.lost, 0)
+        asm.map_value(R1, self._target.maps.lost, 0)
         asm.constant(R2, 1)
         asm.atomic_add(R1, 0, R2)
         asm.end()
@@ -295,12 +288,17 @@ class _Emitter:
         asm.store(R8, PROCESS, R0, 4)
         self._probed_address(R0)
         asm.store(R8, ADDRESS, R0, 8)
-        if self._point is None:
+        self._number()
+
+    def _number(self) -> None:
+        # Of the plan.
+        asm = self._asm
+        if self._target.point is None:
             self._cookie()
             asm.compute_with("and", R0, (1 << _PLAN_BITS) - 1)
             asm.store(R8, NUMBER, R0, 4)
         else:
-            asm.store_constant(R8, NUMBER, self._point.number, 4)
+            asm.store_constant(R8, NUMBER, self._target.point.number, 4)
 
     def _cookie(self) -> None:
         self._asm.move(R1, CONTEXT)
@@ -312,10 +310,15 @@ class _Emitter:
             asm.move(R1, CONTEXT)
             asm.call(self._helpers["get_func_ip"])
             asm.move(register, R0)
-        elif self._returning:  # where the thread is by then
+        elif self._target.returning:  # where the thread is by then
             asm.constant(register, 0)
         else:
-            asm.load(register, CONTEXT, self._machine.registers[self._machine.program_counter], 8)
+            asm.load(
+                register,
+                CONTEXT,
+                self._target.machine.registers[self._target.machine.program_counter],
+                8,
+            )
 
     # -- steps
 
@@ -327,17 +330,10 @@ class _Emitter:
             case LoadBias():
                 self._load_bias()
                 asm.store(FRAME, place, R0, 8)
-            case ReadMemory(base=base, offset=offset, size=size, fault=fault):
+            case ReadMemory(base=base, fault=fault):
                 failed, done = asm.fresh(), asm.fresh()
                 self._unless_fault(base, failed)
-                if size < _WORD:
-                    asm.store_constant(FRAME, place, 0, _WORD)
-                self._value(R3, base)
-                asm.add(R3, offset, R1)
-                asm.move(R1, FRAME)
-                asm.compute_with("add", R1, place)
-                asm.constant(R2, size)
-                asm.call(self._read)
+                self._load(step, place)
                 asm.jump_if("eq", R0, 0, done)
                 asm.place(failed)
                 self._set_fault(fault)
@@ -373,14 +369,26 @@ class _Emitter:
             case _:
                 assert_never(step)
 
+    def _load(self, step: ReadMemory, place: int) -> None:
+        # Into the stack; R0 is 0 where the memory could be read.
+        asm = self._asm
+        if step.size < _WORD:
+            asm.store_constant(FRAME, place, 0, _WORD)
+        self._value(R3, step.base)
+        asm.add(R3, step.offset, R1)
+        asm.move(R1, FRAME)
+        asm.compute_with("add", R1, place)
+        asm.constant(R2, step.size)
+        asm.call(self._read)
+
     def _load_bias(self) -> None:
         asm = self._asm
-        if self._point is None:
+        if self._target.point is None:
             self._cookie()
             asm.compute_with("rsh", R0, _PLAN_BITS)
             asm.move(R7, R0)
         else:
-            asm.constant(R7, self._point.offset)
+            asm.constant(R7, self._target.point.offset)
         self._probed_address(R1)
         asm.move(R0, R1)
         asm.compute("sub", R0, R7)
@@ -388,7 +396,7 @@ class _Emitter:
     def _value(self, register: int, value: int) -> None:
         match self._program.steps[value]:
             case ReadRegister(name=name):
-                self._asm.load(register, CONTEXT, self._machine.registers[name], 8)
+                self._asm.load(register, CONTEXT, self._target.machine.registers[name], 8)
             case Constant(value=number):
                 self._asm.constant(register, number)
             case _:
@@ -410,8 +418,7 @@ class _Emitter:
         asm, at, size = self._asm, step.at, step.size
         failed, first, end, done = asm.fresh(), asm.fresh(), asm.fresh(), asm.fresh()
         self._unless_fault(step.base, failed)
-        self._value(R7, step.base)
-        asm.add(R7, step.offset, R1)
+        self._address(step)
         self._read_block(at, size)
         asm.constant(R9, size)
         asm.jump_if("eq", R0, 0, first)
@@ -464,14 +471,13 @@ class _Emitter:
         asm.call(self._read)
 
     def _text(self, step: EmitText) -> None:
-        asm, at = self._asm, self._program.size + step.number * self._room
+        asm, at = self._asm, self._text_place(step)
         failed, there, done = asm.fresh(), asm.fresh(), asm.fresh()
         self._unless_fault(step.base, failed)
-        self._value(R7, step.base)
-        asm.add(R7, step.offset, R1)
+        self._address(step)
         self._text_to(at)
         asm.jump_if("sgt", R0, 0, there)
-        if self._sleepable:
+        if self._target.sleepable:
             # There is no helper that waits for a text's pages: they are brought in, and it is read
             # again. It is in two pages at most.
             self._touch(0)
@@ -485,10 +491,22 @@ class _Emitter:
         asm.place(there)
         if self._larger is not None:
             asm.jump_if("eq", R0, self._room, self._larger)
-        asm.compute_with("lsh", R0, 16)
-        asm.compute_with("or", R0, at)
-        asm.store(R8, step.word, R0, 4)
+        self._set_text(step, at)
         asm.place(done)
+
+    def _text_place(self, step: EmitText) -> int:
+        return self._program.size + step.number * self._room
+
+    def _address(self, step: EmitMemory | EmitText) -> None:
+        # To R7.
+        self._value(R7, step.base)
+        self._asm.add(R7, step.offset, R1)
+
+    def _set_text(self, step: EmitText, at: int) -> None:
+        # R0 has the length, with the NUL.
+        self._asm.compute_with("lsh", R0, 16)
+        self._asm.compute_with("or", R0, at)
+        self._asm.store(R8, step.word, R0, 4)
 
     def _text_to(self, at: int) -> None:
         asm = self._asm
@@ -516,23 +534,13 @@ class _Counting(_Emitter):
     processors, or tasks, count in one entry: all that changes it is atomic.
     """
 
-    def __init__(
-        self,
-        program: Program,
-        machine: BpfMachine,
-        rules: BpfRules,
-        maps: Maps,
-        point: Point | None,
-        returning: bool,
-        sleepable: bool,
-        asm: Assembler,
-        map: int,
-    ) -> None:
-        super().__init__(program, machine, rules, maps, point, returning, sleepable, asm)
+    def __init__(self, counted: Counted, target: _Target, asm: Assembler) -> None:
+        program = counted.program
+        super().__init__(program, target, asm)
         aggregate = program.steps[-1]
         assert isinstance(aggregate, Aggregate)
         self._aggregate = aggregate
-        self._map = map
+        self._map = counted.map
         self._room = _ROOMS[0]
         self._size = key_bytes(program)
         many = len(aggregate.measures)
@@ -540,8 +548,8 @@ class _Counting(_Emitter):
         self._numbers = -end - _WORD * many
         self._entry = self._numbers - Entry.at(many)
         self._key = self._entry - self._size
-        if -self._key > rules.stack_bytes:
-            limit = f"and a program has {rules.stack_bytes}"
+        if -self._key > target.rules.stack_bytes:
+            limit = f"and a program has {target.rules.stack_bytes}"
             raise TooLarge(f"the table's key needs {-self._key} bytes of stack, {limit}")
         self._recorded = asm.fresh()
 
@@ -563,12 +571,7 @@ class _Counting(_Emitter):
 
     def _task(self) -> None:
         asm, wanted = self._asm, self._aggregate.task
-        if self._point is None:
-            self._cookie()
-            asm.compute_with("and", R0, (1 << _PLAN_BITS) - 1)
-            asm.store(R8, NUMBER, R0, 4)
-        else:
-            asm.store_constant(R8, NUMBER, self._point.number, 4)
+        self._number()
         if "cpu" in wanted:
             asm.call(self._helpers["get_smp_processor_id"])
             asm.store(R8, CPU, R0, 4)
@@ -583,31 +586,21 @@ class _Counting(_Emitter):
     def _step(self, position: int, step: Step) -> None:
         asm, place = self._asm, self._places.get(position, 0)
         match step:
-            case ReadMemory(base=base, offset=offset, size=size):
-                if size < _WORD:
-                    asm.store_constant(FRAME, place, 0, _WORD)
-                self._value(R3, base)
-                asm.add(R3, offset, R1)
-                asm.move(R1, FRAME)
-                asm.compute_with("add", R1, place)
-                asm.constant(R2, size)
-                asm.call(self._read)
+            case ReadMemory():
+                self._load(step, place)
                 asm.jump_if("ne", R0, 0, self._recorded)
             case EmitNumber(value=value, at=at, size=size):
                 self._value(R1, value)
                 asm.store(R8, at, R1, size)
-            case EmitText(base=base, offset=offset, word=word, number=number):
-                at, there = self._program.size + number * self._room, asm.fresh()
-                self._value(R7, base)
-                asm.add(R7, offset, R1)
+            case EmitText():
+                at, there = self._text_place(step), asm.fresh()
+                self._address(step)
                 self._text_to(at)
                 asm.jump_if("sgt", R0, 0, there)
                 asm.jump(self._recorded)
                 asm.place(there)
                 asm.jump_if("eq", R0, self._room, self._recorded)
-                asm.compute_with("lsh", R0, 16)
-                asm.compute_with("or", R0, at)
-                asm.store(R8, word, R0, 4)
+                self._set_text(step, at)
             case Aggregate(measures=measures):
                 for number, one in enumerate(measures):
                     self._bucket(number, one)
