@@ -23,7 +23,7 @@ from fetchc.tracer.decode import Decoder
 from fetchc.tracer.fetched_records import FetchedRecord, Thread, record_format
 from fetchc.tracer.perf_ring import PerfRing, sampled_machines
 from fetchc.tracer.ring_buffer import unreadable
-from fetchc.tracer.trace_instance import Processes, threads_of
+from fetchc.tracer.trace_instance import Processes, all_threads
 from fetchc.tracer.tracefs import refused, session_name
 
 TYPE_CHECKING = False
@@ -148,17 +148,13 @@ class _BreakpointRing(PerfRing):
         """Set a breakpoint for all threads. Raises TracerError FC0720 where none is free."""
         self._makers[address] = maker
         self._placed[address] = []
-        entered: set[int] = set()
         try:
-            while new := threads_of(self._process.pid) - entered:
-                for thread in sorted(new):
+            for threads in all_threads(self._process.pid):
+                for thread in threads:
                     self._of_thread(address, thread)
-                entered |= new
         except OSError as error:
             self.remove(address)
             raise _not_set(self._process.pid, address, error) from error
-        if not entered:
-            raise refused("FC0707", f"there is no process {self._process.pid}")
 
     def _of_thread(self, address: int, thread: int) -> None:
         for buffer in self._buffers:
@@ -437,8 +433,8 @@ def _not_set(pid: int, address: int, error: OSError) -> TracerError:
         tracer = _debugger(pid)
         who = f"process {tracer} debugs it" if tracer else "another perf has breakpoints there"
         notes.append(f"all breakpoints of the processor are taken: {who}")
-        help = f"end process {tracer}, or trace fewer functions" if tracer else "trace fewer"
-        help = help if tracer else "end the other one, or trace fewer functions"
+        other = f"process {tracer}" if tracer else "the other one"
+        help = f"end {other}, or trace fewer functions"
     elif error.errno in (errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
         notes.append("a guest of a virtual machine may have no breakpoints")
         help = "trace precompiled code: it has uprobes"

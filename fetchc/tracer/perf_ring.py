@@ -28,7 +28,7 @@ from fetchc.record import Record
 from fetchc.target.machines import architecture, architecture_key, by_name, spread, table
 from fetchc.tracer.events import Mapping, MappingChange
 from fetchc.tracer.ring_buffer import Records
-from fetchc.tracer.trace_instance import check_namespace, threads_of
+from fetchc.tracer.trace_instance import all_threads, check_namespace
 from fetchc.tracer.tracefs import refused
 from fetchc.tracer.unwind import StackCopy
 
@@ -220,15 +220,11 @@ class PerfRing:
             self._add(event, filter, -1, enabled)
             return
         for process in self._threads:
-            entered: set[int] = set()
-            # A thread that one not yet entered starts meanwhile shows in the next look; where it
-            # has inherited the event, its samples come twice, and the second is dropped.
-            while new := threads_of(process) - entered:
-                for thread in sorted(new):
+            # Where a thread has inherited the event, its samples come twice, and the second is
+            # dropped.
+            for threads in all_threads(process):
+                for thread in threads:
                     self._add(event, filter, thread, enabled)
-                entered |= new
-            if not entered:
-                raise refused("FC0707", f"there is no process {process}")
 
     def _add(self, event: int, filter: str | None, thread: int, enabled: bool) -> None:
         for buffer in self._buffers:

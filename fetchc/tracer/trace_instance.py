@@ -18,13 +18,14 @@ from fetchc.tracer.tracefs import refused, refused_setting
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fetchc.tracer.tracefs import Tracefs
 
 __all__ = [
     "Instance",
     "Processes",
+    "all_threads",
     "available_bytes",
     "check_namespace",
     "refused_definition",
@@ -103,6 +104,20 @@ def threads_of(process: int) -> set[int]:
         return {int(name) for name in os.listdir(f"/proc/{process}/task")}
     except (FileNotFoundError, ProcessLookupError):
         return set()
+
+
+def all_threads(process: int) -> Iterator[list[int]]:
+    """The threads of a process, in parts: first those there are, then those that came meanwhile.
+
+    A thread that one not yet entered starts shows in the next look, so whoever takes the parts has
+    all of them. Raises TracerError FC0707 at the end, where there was none.
+    """
+    entered: set[int] = set()
+    while new := threads_of(process) - entered:
+        yield sorted(new)
+        entered |= new
+    if not entered:
+        raise refused("FC0707", f"there is no process {process}")
 
 
 def check_namespace(processes: Iterable[int]) -> None:
@@ -295,16 +310,8 @@ class Instance:
         check_namespace(wanted)
         self.write("1", "options/event-fork")
         for process in wanted:
-            self._enter(process)
-
-    def _enter(self, process: int) -> None:
-        entered: set[int] = set()
-        # A thread that one not yet entered starts meanwhile shows in the next look.
-        while new := threads_of(process) - entered:
-            self.write(" ".join(str(thread) for thread in sorted(new)), "set_event_pid")
-            entered |= new
-        if not entered:
-            raise refused("FC0707", f"there is no process {process}")
+            for threads in all_threads(process):
+                self.write(" ".join(map(str, threads)), "set_event_pid")
 
     def lost(self) -> int:
         """Records that found the buffers full, so far."""

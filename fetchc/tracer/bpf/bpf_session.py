@@ -48,7 +48,7 @@ from fetchc.tracer.decode import Decoder
 from fetchc.tracer.events import COMM, BpfRecord, Field, Format
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
-from fetchc.tracer.trace_instance import Processes, check_namespace, threads_of
+from fetchc.tracer.trace_instance import Processes, all_threads, check_namespace
 from fetchc.tracer.tracefs import find_tracefs, refused
 
 TYPE_CHECKING = False
@@ -249,7 +249,8 @@ class BpfSession(Session):
             try:
                 self._follow()
                 for process in wanted:
-                    self._enter(process)
+                    for threads in all_threads(process):
+                        self._enter(threads)
             except OSError as error:
                 raise _kernel_refused("to follow processes", error) from error
 
@@ -269,16 +270,10 @@ class BpfSession(Session):
             program = self._load(code, {}, tracepoint=True)
             self._links += self._bpf.attach_tracepoint(program, format.id)
 
-    def _enter(self, process: int) -> None:
+    def _enter(self, threads: Iterable[int]) -> None:
         assert self._threads is not None
-        entered: set[int] = set()
-        # A thread that one not yet entered starts meanwhile shows in the next look.
-        while new := threads_of(process) - entered:
-            for thread in new:
-                self._bpf.update(self._threads, struct.pack("=I", thread), b"\1\0\0\0")
-            entered |= new
-        if not entered:
-            raise refused("FC0707", f"there is no process {process}")
+        for thread in threads:
+            self._bpf.update(self._threads, struct.pack("=I", thread), b"\1\0\0\0")
 
     def _maps(self) -> Maps:
         return Maps(self._ring_file, self._counters, self._threads)
