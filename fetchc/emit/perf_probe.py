@@ -31,6 +31,7 @@ from fetchc.ir.fetch import (
     Scalar,
     Text,
     body,
+    element_of,
     fixed_bytes,
 )
 
@@ -117,7 +118,7 @@ def _parts(item: Item, word_bytes: int) -> Iterator[tuple[str, Fetch, Decode]]:
     """The fetches that perf reads right, in place of one, each with its suffix."""
     fetch, decode = item.fetch, item.decode
     store = fetch.store
-    if isinstance(store, Char) or (isinstance(store, Array) and isinstance(store.element, Char)):
+    if isinstance(element_of(store), Char):
         raise _cannot(item, "perf misreads the rest of the event after a `char`", "`:u8`, `:x8[N]`")
     if not isinstance(store, Array):
         yield "", fetch, decode
@@ -153,8 +154,7 @@ def _moved(value: Deref, by: int) -> Value:
 def _unsigned(items: Sequence[Item]) -> list[Diagnostic]:
     names = []
     for each in items:
-        store = each.fetch.store
-        element = store.element if isinstance(store, Array) else store
+        element = element_of(each.fetch.store)
         if isinstance(element, Scalar) and element.kind == "s" and element.bits < 32:
             names.append(f"`{each.name}`")
     if not names:

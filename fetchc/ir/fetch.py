@@ -38,6 +38,8 @@ __all__ = [
     "Word",
     "body",
     "chain",
+    "count_of",
+    "element_of",
     "fixed_bytes",
     "is_address",
     "number",
@@ -226,6 +228,16 @@ def fixed_bytes(store: Store) -> int:
             return fixed_bytes(element) * count
         case _:
             assert_never(store)
+
+
+def element_of(store: Store) -> Word | Scalar | Char | Bits | Text | Symbol:
+    """What an array has several of; of others the store itself."""
+    return store.element if isinstance(store, Array) else store
+
+
+def count_of(store: Store) -> int | None:
+    """How many elements an array has; None of others."""
+    return store.count if isinstance(store, Array) else None
 
 
 class Fetch(Record):

@@ -20,7 +20,6 @@ from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
-    Char,
     Comm,
     Deref,
     Fetch,
@@ -34,8 +33,9 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
-    Word,
     body,
+    count_of,
+    element_of,
     fixed_bytes,
 )
 from fetchc.record import Record, assert_never
@@ -361,9 +361,9 @@ class _Lowering:
         texts: list[tuple[str, Store, int, int]] = []
         for name, fetch in fields:
             value, store = fetch.value, fetch.store
-            if isinstance(value, Deref) and isinstance(_element(store), Text):
+            if isinstance(value, Deref) and isinstance(element_of(store), Text):
                 texts.append((name, store, *self._address(value, name)))
-            elif isinstance(value, Deref) and not isinstance(_element(store), Bits):
+            elif isinstance(value, Deref) and not isinstance(element_of(store), Bits):
                 base, offset = self._address(value, name)
                 one = _Memory(base, offset, fixed_bytes(store), ((name, store),))
                 self._add_memory(memory, one)
@@ -514,10 +514,10 @@ class _Lowering:
         return at
 
     def _slot(self, name: str, store: Store, at: int) -> None:
-        element = _element(store)
+        element = element_of(store)
         signed = isinstance(element, Scalar) and element.kind == "s"
         text = isinstance(element, Text)
-        self._slots[name] = Slot(name, at, _element_bytes(store), signed, _count(store), text)
+        self._slots[name] = Slot(name, at, _element_bytes(store), signed, count_of(store), text)
 
     def _comm(self, name: str) -> None:
         word = self._room(4, 4)
@@ -527,7 +527,7 @@ class _Lowering:
     def _text(self, name: str, store: Store, base: int, offset: int) -> None:
         word = self._room(4, fixed_bytes(store))
         self._slot(name, store, word)
-        for index in range(_count(store) or 1):
+        for index in range(count_of(store) or 1):
             start = (base, offset)
             if isinstance(store, Array):
                 start = self._loaded(base, offset + _WORD_BYTES * index, _WORD_BYTES, name), 0
@@ -538,10 +538,10 @@ class _Lowering:
 
     def _number(self, name: str, value: Value, store: Store) -> None:
         # From a register, or bits: what is not a copy of memory.
-        element, size = _element(store), _element_bytes(store)
+        element, size = element_of(store), _element_bytes(store)
         at = self._room(size, fixed_bytes(store))
         self._slot(name, store, at)
-        for index in range(_count(store) or 1):
+        for index in range(count_of(store) or 1):
             if isinstance(value, Deref):
                 base, offset = self._address(value, name)
                 found = self._loaded(base, offset + size * index, size, name)
@@ -705,13 +705,5 @@ def _fits(block: list[_Memory], one: _Memory) -> bool:
 _MASK = (1 << 64) - 1
 
 
-def _element(store: Store) -> Word | Scalar | Char | Bits | Text | Symbol:
-    return store.element if isinstance(store, Array) else store
-
-
-def _count(store: Store) -> int | None:
-    return store.count if isinstance(store, Array) else None
-
-
 def _element_bytes(store: Store) -> int:
-    return fixed_bytes(_element(store))
+    return fixed_bytes(element_of(store))

@@ -30,18 +30,21 @@ from fetchc.ir.fetch import (
     Text,
     Word,
     chain,
+    count_of,
+    element_of,
     fixed_bytes,
 )
 from fetchc.record import Record, assert_never
 from fetchc.tracer.events import Field, Format
 from fetchc.tracer.tracefs import refused
+from fetchc.tracer.value_shapes import texts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Protocol
 
-    from fetchc.ir.fetch import Store, Value
+    from fetchc.ir.fetch import Load, Store, Value
     from fetchc.tracer.events import Plan
 
     class Memory(Protocol):
@@ -76,11 +79,9 @@ def record_format(number: int, plan: Plan) -> Format:
     found = [Field("__probe_ip", 8, 8, False, None, False)]
     offset = _HEADER.size
     for name, fetch in plan.fields[0]:
-        store = fetch.store
-        element = store.element if isinstance(store, Array) else store
+        element, count = element_of(fetch.store), count_of(fetch.store)
         size = fixed_bytes(element)
         signed = isinstance(element, Scalar) and element.kind == "s"
-        count = store.count if isinstance(store, Array) else None
         found.append(Field(name, offset, size, signed, count, isinstance(element, Text)))
         offset += size * (count or 1)
     return Format(number, plan.event, tuple(found))
@@ -93,26 +94,13 @@ def read_later(plan: Plan) -> frozenset[str]:
     """
     fields = plan.fields[0] if plan.in_memory else ()
     later = {name for name, fetch in fields if _is_read_later(fetch.value)}
-    return frozenset([one.label for one in plan.values if later & set(_names(one.shape))])
+    return frozenset([one.label for one in plan.values if later & texts_in(one.shape)])
 
 
 def _is_read_later(value: Value) -> bool:
     base, loads = chain(value)
     # The words of the stack are copied with the registers.
     return len(loads) > isinstance(base, StackPointer)
-
-
-def _names(part: object) -> list[str]:
-    match part:
-        case str():
-            return [part]
-        case Record():
-            names: tuple[str, ...] = type(part).__match_args__
-            return [found for name in names for found in _names(getattr(part, name))]
-        case tuple():
-            return [found for one in part for found in _names(one)]
-        case _:
-            return []
 
 
 class _Fault(Exception):
@@ -132,22 +120,20 @@ class FetchedRecord:
         record = bytearray(_HEADER.pack(self._number & 0xFFFF, 0, 0, thread.number, thread.address))
         strings = _Strings(self._fixed, self._room(thread))
         for fetch in self._fetches:
-            size = fixed_bytes(fetch.store)
             try:
                 record += _stored(fetch, thread, strings)
             except _Fault:
-                count = fetch.store.count if isinstance(fetch.store, Array) else 1
-                if isinstance(_element(fetch.store), Text):
-                    record += strings.none() * count
+                if isinstance(element_of(fetch.store), Text):
+                    record += strings.none() * (count_of(fetch.store) or 1)
                 else:
-                    record += bytes(size)
+                    record += bytes(fixed_bytes(fetch.store))
         return bytes(record + strings.content)
 
     def _room(self, thread: Thread) -> int:
         # What the kernel reserves: the texts' own lengths, of long ones nothing.
         room = 0
         for fetch in self._fetches:
-            if isinstance(_element(fetch.store), Text):
+            if isinstance(element_of(fetch.store), Text):
                 room += sum([len(one) for one in _texts(fetch, thread) if one is not None])
         return min(room, _ROOM - self._fixed)
 
@@ -163,24 +149,22 @@ class _Strings:
     def add(self, address: int, thread: Thread) -> bytes:
         """The word (__data_loc) of the text at an address, with its end."""
         left = self._room - len(self.content)
+        text = _string(thread, address, left) if left > 0 else None
+        return self.none() if text is None else self.put(text)
+
+    def put(self, text: bytes) -> bytes:
+        """The word of ``text``, of which as much is copied as there is room for."""
+        left = self._room - len(self.content)
         if left <= 0:
             return self.none()
-        text = _string(thread, address, left)
-        if text is None:
-            return self.none()
-        if len(text) >= left:
-            text = text[: left - 1]
         at = self._start + len(self.content)
+        text = text[: left - 1]
         self.content += text + b"\0"
         return ((len(text) + 1) << 16 | at).to_bytes(4, "little")
 
     def none(self) -> bytes:
         """The word of a text that was not read."""
         return (self._start + len(self.content)).to_bytes(4, "little")
-
-
-def _element(store: Store) -> Store:
-    return store.element if isinstance(store, Array) else store
 
 
 def _string(thread: Thread, address: int, limit: int) -> bytes | None:
@@ -218,61 +202,44 @@ def _text_addresses(fetch: Fetch, thread: Thread) -> list[int | None]:
     base, loads = chain(fetch.value)
     if isinstance(base, Comm):
         return [None]
-    if not isinstance(fetch.store, Array):
-        value = _base(base, thread)
-        for load in loads[:-1]:
-            value = _word(thread, value + load.offset)
-        return [value + loads[-1].offset] if loads else [value]
+    address = _address(base, loads, thread)
+    count = count_of(fetch.store)
+    if count is None:
+        return [address]
     if not loads:
         raise _Fault  # the kernel takes an array of texts in memory only
     # The last load is of the pointers to the texts; texts themselves are one load further.
+    return [_word(thread, address + at * _WORD) for at in range(count)]
+
+
+def _address(base: Value, loads: Sequence[Load], thread: Thread) -> int:
+    # What the last load is of; the base itself where there is none.
     value = _base(base, thread)
     for load in loads[:-1]:
         value = _word(thread, value + load.offset)
-    start = value + loads[-1].offset
-    found: list[int | None] = []
-    for at in range(fetch.store.count):
-        found.append(_word(thread, start + at * _WORD))
-    return found
+    return value + loads[-1].offset if loads else value
 
 
 def _stored(fetch: Fetch, thread: Thread, strings: _Strings) -> bytes:
-    store = fetch.store
-    element = _element(store)
+    element, count = element_of(fetch.store), count_of(fetch.store)
     if isinstance(element, Text):
         words = b""
-        for address in _text_addresses(fetch, thread):
-            if address is None:
-                words += _of_comm(thread, strings)
-            else:
-                words += strings.add(address, thread)
+        for text_at in _text_addresses(fetch, thread):
+            words += strings.put(thread.comm) if text_at is None else strings.add(text_at, thread)
         return words
     base, loads = chain(fetch.value)
-    value = _base(base, thread)
+    address, size = _address(base, loads, thread), fixed_bytes(element)
     if not loads:
-        return _number(element, (value & _MASK).to_bytes(_WORD, "little")[: fixed_bytes(element)])
-    for load in loads[:-1]:
-        value = _word(thread, value + load.offset)
-    address, size = value + loads[-1].offset, fixed_bytes(element)
-    if not isinstance(store, Array):
+        return _number(element, (address & _MASK).to_bytes(_WORD, "little")[:size])
+    if count is None:
         return _number(element, _bytes(thread, address, size))
     found = b""
-    for at in range(store.count):
+    for at in range(count):
         try:
             found += _number(element, _bytes(thread, address + at * size, size))
         except _Fault:
             found += bytes(size)
     return found
-
-
-def _of_comm(thread: Thread, strings: _Strings) -> bytes:
-    at = len(strings.content) + strings._start
-    left = strings._room - len(strings.content)
-    text = thread.comm[: max(left - 1, 0)]
-    if left <= 0:
-        return strings.none()
-    strings.content += text + b"\0"
-    return ((len(text) + 1) << 16 | at).to_bytes(4, "little")
 
 
 def _number(store: Store, raw: bytes) -> bytes:

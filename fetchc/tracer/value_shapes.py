@@ -54,6 +54,7 @@ __all__ = [
     "UnavailableShape",
     "VariantCase",
     "VariantCheckShape",
+    "texts_in",
 ]
 
 # ------------------------------------------------------------------------------
@@ -525,3 +526,17 @@ Shape = (
     | OfEventShape
     | UnavailableShape
 )
+
+
+def texts_in(part: object) -> set[str]:
+    """All texts in a shape or a part of one, the names of fields among them."""
+    match part:
+        case str():
+            return {part}
+        case Record():
+            names: tuple[str, ...] = type(part).__match_args__
+            return {found for name in names for found in texts_in(getattr(part, name))}
+        case tuple():
+            return {found for one in part for found in texts_in(one)}
+        case _:
+            return set()

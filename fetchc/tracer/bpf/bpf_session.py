@@ -36,7 +36,7 @@ from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture, architecture_key
 from fetchc.tracer.bpf.bpf_ring import BpfRing
-from fetchc.tracer.bpf.counting import Counting, counting, row_of
+from fetchc.tracer.bpf.counting import Counting, counting, row_of, used_texts
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
@@ -50,6 +50,7 @@ from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.trace_instance import Processes, all_threads, check_namespace
 from fetchc.tracer.tracefs import find_tracefs, refused
+from fetchc.tracer.value_shapes import texts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -320,7 +321,7 @@ class BpfSession(Session):
                     self._attach_group(group, [one])
 
     def _program_of(self, plan: Plan, fields: Sequence[tuple[str, Fetch]]) -> Program:
-        probing = {one.field for one in plan.fault_probes} - _used(plan)
+        probing = {one.field for one in plan.fault_probes} - used_texts(plan)
         wanted = tuple([(name, fetch) for name, fetch in fields if name not in probing])
         return program_of(wanted)
 
@@ -502,7 +503,7 @@ def counting_of(
     """
     if "compare_exchange" not in running()[0].features:
         return None
-    return counting(plan, measures, labels, task, (COMM,), _used, _counting_program)
+    return counting(plan, measures, labels, task, (COMM,), _counting_program)
 
 
 @lru_cache(maxsize=1024)
@@ -554,37 +555,12 @@ def _format(plan: Plan, program: Program, number: int, rules: BpfRules) -> Forma
 # Which expression a field is of.
 
 
-def _used(plan: Plan) -> set[str]:
-    # All texts in the shapes of the values, the names of fields among them.
-    found: set[str] = set()
-    for one in plan.values:
-        _texts(one.shape, found)
-    return found
-
-
 def _labels(plan: Plan) -> dict[str, str]:
     labels: dict[str, str] = {}
     for one in plan.values:
-        found: set[str] = set()
-        _texts(one.shape, found)
-        for name in found:
+        for name in texts_in(one.shape):
             labels.setdefault(name, one.label)
     return labels
-
-
-def _texts(part: object, found: set[str]) -> None:
-    match part:
-        case str():
-            found.add(part)
-        case Record():
-            names: tuple[str, ...] = type(part).__match_args__
-            for name in names:
-                _texts(getattr(part, name), found)
-        case tuple():
-            for one in part:
-                _texts(one, found)
-        case _:
-            pass
 
 
 # ------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from fetchc.ir.steps import Aggregate
 from fetchc.record import Record
 from fetchc.tracer.guards import LOWEST
 from fetchc.tracer.tables import Cell, Row
-from fetchc.tracer.value_shapes import Leaf
+from fetchc.tracer.value_shapes import Leaf, texts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         [tuple[tuple[str, Fetch], ...], tuple[tuple[Fetch, bool], ...], tuple[str, ...]], Program
     ]
 
-__all__ = ["Counting", "counting", "row_of"]
+__all__ = ["Counting", "counting", "row_of", "used_texts"]
 
 _KINDS = ("integer", "duration", "enum", "pointer")
 _MOST_STEPS = 64
@@ -54,19 +54,19 @@ def counting(
     labels: Iterable[str],
     task: tuple[str, ...],
     always: Iterable[str],
-    used: Callable[[Plan], set[str]],
     lower: Lower,
 ) -> Counting | None:
     """How the kernel counts ``measures`` by the values ``labels`` and ``task``; None: it cannot.
 
-    ``always`` are fields of every key. ``used`` says which fields values are made of, ``lower``
-    makes the steps of fields, measures (whether they are signed) and what is said of the task.
+    ``always`` are fields of every key. ``lower`` makes the steps of fields, measures (whether they
+    are signed) and what is said of the task.
     """
     wanted = set(labels)
     keyed = plan.replaced(values=tuple([one for one in plan.values if one.label in wanted]))
     # A field that no value names continues an object that begins in the field before it.
-    apart = used(plan) - used(keyed) - set(always) | {one.field for one in plan.fault_probes}
-    apart -= used(keyed)
+    kept = used_texts(keyed)
+    apart = used_texts(plan) - set(always) | {one.field for one in plan.fault_probes}
+    apart -= kept
     shapes = {one.label: one.shape for one in plan.values}
     leaves = [shapes.get(label) for label in dict.fromkeys(measures)]
     programs = []
@@ -83,6 +83,11 @@ def counting(
             return None
         programs.append(program)
     return Counting(keyed, measures, tuple(programs)) if programs else None
+
+
+def used_texts(plan: Plan) -> set[str]:
+    """All texts in the shapes of a plan's values, the names of the fields that they need."""
+    return {text for one in plan.values for text in texts_in(one.shape)}
 
 
 def _is_plain(leaf: Leaf, fetch: Fetch) -> bool:
