@@ -126,12 +126,13 @@ class Tally:
         shown = self._table.heaviest(self._most, self._sums)
         graphs = _distributions([row for _, row in shown], self.measures) if self.keys else {}
         rows: list[list[str]] = []
+        hits = sum([row.hits for row in self._table.rows.values()])
         for key, row in shown:
             rate = []
             if recent is not None:
                 now = recent.rows.get(key)
                 rate = [f"{(0 if now is None else now.hits) / seconds:.0f}"]
-            rows += self._cells(key, row, rate, graphs)
+            rows += self._cells(key, row, rate, graphs, hits)
         head = ["COUNT", *(["/s"] if recent is not None else [])]
         if self.measures:
             head += ["SUM"] * bool(self._sums) + ["MEAN", "MIN", "P50", "P90", "P99", "MAX"]
@@ -145,12 +146,16 @@ class Tally:
             yield f"and {more} more"
 
     def _cells(
-        self, key: Hashable, row: Row, rate: list[str], graphs: dict[int, dict[int, str]]
+        self,
+        key: Hashable,
+        row: Row,
+        rate: list[str],
+        graphs: dict[int, dict[int, str]],
+        hits: int,
     ) -> Iterator[list[str]]:
         assert isinstance(key, tuple)
         keys = [key_shown(each) for each in key]
         if not self.measures:
-            hits = sum(each.hits for each in self._table.rows.values())
             yield [str(row.hits), *rate, f"{100 * row.hits / hits:.1f}%", *keys]
             return
         named = [*zip(map(_unit, self.measures), row.cells, strict=True)]

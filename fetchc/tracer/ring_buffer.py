@@ -46,7 +46,7 @@ _HELP = "`fetchc add --enable` has the kernel print them itself; report its vers
 
 
 def unreadable(what: str) -> TracerError:
-    """FC0716, for ``raise unread(...)``; ``what`` is odd, in words."""
+    """FC0716, for ``raise unreadable(...)``; ``what`` is odd, in words."""
     return refused("FC0716", f"the kernel's records cannot be read: {what}", help=_HELP)
 
 
