@@ -19,7 +19,7 @@ from fetchc.diag.diagnostic import DebugInfoError, reject
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
     from fetchc.debuginfo.environment import Environment
@@ -56,15 +56,20 @@ def anonymous(pid: int) -> list[tuple[int, int]]:
         text = os.fsdecode(read_regular(f"/proc/{pid}/maps", LARGEST))
     except OSError:
         return []
-    found = []
-    for line in text.split("\n"):
+    return [
+        place
+        for place, path in _executable(text.split("\n"))
+        if not path.startswith("/") or path.startswith("/memfd:")
+    ]
+
+
+def _executable(lines: Iterable[str]) -> Iterator[tuple[tuple[int, int], str]]:
+    # Begin and end of executable memory, and its file, of lines of /proc/PID/maps.
+    for line in lines:
         words = line.split(None, 5)
-        path = words[5] if len(words) > 5 else ""
-        of_file = path.startswith("/") and not path.startswith("/memfd:")
-        if len(words) >= 5 and "x" in words[1] and not of_file:
+        if len(words) >= 5 and "x" in words[1]:
             start, _, end = words[0].partition("-")
-            found.append((int(start, 16), int(end, 16)))
-    return found
+            yield (int(start, 16), int(end, 16)), words[5] if len(words) > 5 else ""
 
 
 def named_process(path: str) -> tuple[int, str] | None:
@@ -93,13 +98,7 @@ class RunningProcess:
 
     def executable(self) -> list[tuple[int, int]]:
         """Begin and end of each part of its memory that it can execute."""
-        found = []
-        for line in self._maps():
-            words = line.split(None, 2)
-            if len(words) == 3 and "x" in words[1]:
-                start, _, end = words[0].partition("-")
-                found.append((int(start, 16), int(end, 16)))
-        return found
+        return [place for place, _ in _executable(self._maps())]
 
     def _maps(self) -> list[str]:
         path = f"{self.folder}/maps"
@@ -258,10 +257,10 @@ class RunningProcess:
         )
 
 
-def own_number(pid: int) -> int:
-    """The number that a process has itself, which differs in a PID namespace."""
+def own_number(pid: int, proc: str = "/proc") -> int:
+    """The number that a process has itself, which differs in a PID namespace, as in a container."""
     try:
-        text = read_regular(f"/proc/{pid}/status", 1 << 16)
+        text = read_regular(f"{proc}/{pid}/status", 1 << 16)
     except OSError:
         return pid
     words = text.partition(b"\nNSpid:")[2].partition(b"\n")[0].split()

@@ -171,7 +171,30 @@ class FileSymbols:
             self._names.append(name)
 
 
-class ImageSymbols:
+class _SymbolsByOffset:
+    """Symbols of code of a runtime, which no segments map: an offset is the address itself."""
+
+    __slots__ = ()
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        """None: it is no file that the kernel maps by them."""
+        return ()
+
+    def address_at(self, offset: int) -> Address | None:
+        """The offset itself."""
+        return Address(offset)
+
+    def unwind_row(self, address: int) -> Row | str:
+        """None: such code keeps the frame pointer, or nobody can tell its frames."""
+        return KEEPS_FRAME_POINTER
+
+    def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
+        """None: there is no DWARF."""
+        return ()
+
+
+class ImageSymbols(_SymbolsByOffset):
     """The same of a precompiled image of .NET; offsets in the file take the place of addresses."""
 
     __slots__ = ("_methods", "_program", "path")
@@ -180,15 +203,6 @@ class ImageSymbols:
         self._program = program
         self._methods: MappedMethods | None = None
         self.path = program.path
-
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """None: it is the runtime that maps the file."""
-        return ()
-
-    def address_at(self, offset: int) -> Address | None:
-        """The offset itself."""
-        return Address(offset)
 
     def find(self, address: int) -> tuple[str, int] | None:
         """The method that holds a byte of the file, and how far into it that is."""
@@ -199,16 +213,8 @@ class ImageSymbols:
         found = self._methods.holding(address)
         return None if found is None else (found.symbol, address - found.offset)
 
-    def unwind_row(self, address: int) -> Row | str:
-        """None: such code keeps the frame pointer, and its tables are not read."""
-        return KEEPS_FRAME_POINTER
 
-    def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
-        """None: there is no DWARF."""
-        return ()
-
-
-class PerfMapSymbols:
+class PerfMapSymbols(_SymbolsByOffset):
     """The same of code that a runtime compiled, by the map that it writes for perf.
 
     Its offsets are the addresses in the process. The map grows while the runtime compiles.
@@ -224,32 +230,16 @@ class PerfMapSymbols:
         self._read = 0
         self._read_on()
 
-    @property
-    def segments(self) -> tuple[Segment, ...]:
-        """None: it is no file that is mapped."""
-        return ()
-
-    def address_at(self, offset: int) -> Address | None:
-        """The offset itself."""
-        return Address(offset)
-
     def find(self, address: int) -> tuple[str, int] | None:
         """The function that was compiled to that address, and how far into it that is."""
-        self._read_on()
+        if os.stat(self.path).st_size != self._read:  # asked for each frame: no file is opened
+            self._read_on()
         at = bisect_right(self._starts, address) - 1
         if at < 0:
             return None
         start = self._starts[at]
         size, name = self._named[start]
         return (name, address - start) if address < start + size else None
-
-    def unwind_row(self, address: int) -> Row | str:
-        """None: such code keeps the frame pointer, or nobody can tell its frames."""
-        return KEEPS_FRAME_POINTER
-
-    def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
-        """None: there is no DWARF."""
-        return ()
 
     def _read_on(self) -> None:
         # What was written since; a line that is not whole yet is left.
@@ -325,7 +315,7 @@ class SymbolFiles:
         if symbols is None:
             return None
         self._files.append(symbols)
-        by_offset = isinstance(symbols, ImageSymbols | PerfMapSymbols)
+        by_offset = isinstance(symbols, _SymbolsByOffset)
         return len(self._files) - 1, by_offset, symbols.segments
 
     def function_at(self, number: int, address: int) -> tuple[str, int] | None:
@@ -526,48 +516,28 @@ class Stacks:
     def _rule(
         self, maps: _Maps, pid: int, address: int, machine: Architecture, at_entry: bool
     ) -> Rule | str:
-        from fetchc.tracer.unwind import Rule
-
         mapping = self._mapping(maps, pid, address)
         if mapping is None:
             return "no code is mapped there"
-        stated, answer = 0, KEEPS_FRAME_POINTER
-        symbols = None
-        if not _is_made(mapping) and mapping.path.startswith("/"):
-            symbols = self._symbols(mapping.path, mapping.inode, pid)
-            place = None
-            if symbols is not None:
-                place = symbols.address_at(address - mapping.start + mapping.offset)
-            if symbols is None or place is None:
-                return "the file cannot be read"
-            stated = place
-        elif not _is_made(mapping):
+        if _is_made(mapping):
+            return _arranged(KEEPS_FRAME_POINTER, machine, at_entry)
+        if not mapping.path.startswith("/"):
             return "no unwind information"
+        placed = self._in_file(mapping, pid, address)
+        if placed is None:
+            return "the file cannot be read"
+        symbols, stated = placed
         key = (mapping.path, mapping.inode, -1 - stated if at_entry else stated)
-        rule = self._rules.get(key) if symbols is not None else None
-        if rule is not None:
-            return rule
-        row: object = answer
-        if symbols is not None:
+        rule = self._rules.get(key)
+        if rule is None:
             try:
                 row = symbols.unwind_row(stated)
             except DebugInfoError as refused:  # too costly: the trace goes on
                 row = f"its unwind information cannot be read: {refused.reason}"
-        guessed = False
-        if isinstance(row, str):
-            from fetchc.debuginfo.unwind_tables import entry_row, frame_pointer_row
-
-            if at_entry:
-                row = entry_row(machine)
-            elif row == KEEPS_FRAME_POINTER:
-                row, guessed = frame_pointer_row(machine), True
-        try:
-            rule = row if isinstance(row, str) else Rule(row, guessed)
-        except ValueError as wrong:
-            rule = str(wrong)
-        if len(self._rules) >= _RULES:
-            self._rules.clear()
-        self._rules[key] = rule
+            rule = _arranged(row, machine, at_entry)
+            if len(self._rules) >= _RULES:
+                self._rules.clear()
+            self._rules[key] = rule
         return rule
 
     def _is_trampoline(self, maps: _Maps, pid: int, address: int) -> bool:
@@ -601,13 +571,8 @@ class Stacks:
         mapping = maps.find(address)
         if mapping is None or not mapping.path.startswith("/"):
             return (frame,)
-        symbols = self._symbols(mapping.path, mapping.inode, pid)
-        stated = None
-        if symbols is not None:
-            stated = symbols.address_at(address - mapping.start + mapping.offset)
-        if symbols is None or stated is None:
-            return (frame,)
-        lines = symbols.lines(stated)
+        placed = self._in_file(mapping, pid, address)
+        lines = () if placed is None else placed[0].lines(placed[1])
         if not lines:
             return (frame,)
         inlined = [
@@ -735,13 +700,9 @@ class Stacks:
     def _compiled(self, pid: int, address: int) -> tuple[str, int] | None:
         symbols = self._perf_maps.get(pid)
         if symbols is None:
-            # In a container, the number that the process has there.
-            try:
-                with open(f"{self._proc}/{pid}/status", "rb") as file:
-                    numbers = file.read().partition(b"\nNSpid:")[2].partition(b"\n")[0].split()
-            except OSError:
-                return None
-            own = int(numbers[-1]) if numbers else pid
+            from fetchc.debuginfo.running_process import own_number
+
+            own = own_number(pid, self._proc)
             inside = f"{self._proc}/{pid}/root"
             symbols = self._open(f"{inside}/tmp/perf-{own}.map")
             if symbols is None:
@@ -759,14 +720,19 @@ class Stacks:
             return Frame(address, "[return probe]", address - mapping.start, None)
         if not mapping.path.startswith("/"):
             return Frame(address, None, 0, mapping.path or None)
-        symbols = self._symbols(mapping.path, mapping.inode, pid)
-        found = None
-        if symbols is not None:
-            stated = symbols.address_at(address - mapping.start + mapping.offset)
-            found = None if stated is None else symbols.find(stated)
+        placed = self._in_file(mapping, pid, address)
+        found = None if placed is None else placed[0].find(placed[1])
         if found is None:
             return Frame(address, None, 0, mapping.path)
         return Frame(address, found[0], found[1], mapping.path)
+
+    def _in_file(self, mapping: Mapping, pid: int, address: int) -> tuple[Symbols, Address] | None:
+        # The symbols of a mapping's file, and the address that they have for one of the process.
+        symbols = self._symbols(mapping.path, mapping.inode, pid)
+        if symbols is None:
+            return None
+        stated = symbols.address_at(address - mapping.start + mapping.offset)
+        return None if stated is None else (symbols, stated)
 
     def _symbols(self, path: str, inode: int, pid: int | None = None) -> Symbols | None:
         key = (path, inode)
@@ -776,6 +742,24 @@ class Stacks:
             seen = None if pid is None else self._open(f"{self._proc}/{pid}/root{plain}")
             self._files[key] = seen or (self._open(plain) if _is(plain, inode) else None)
         return self._files[key]
+
+
+def _arranged(row: Row | str, machine: Architecture, at_entry: bool) -> Rule | str:
+    # A row for the walk, or the row of code that has none; in words, why there is no rule.
+    from fetchc.tracer.unwind import Rule
+
+    guessed = False
+    if isinstance(row, str):
+        from fetchc.debuginfo.unwind_tables import entry_row, frame_pointer_row
+
+        if at_entry:
+            row = entry_row(machine)
+        elif row == KEEPS_FRAME_POINTER:
+            row, guessed = frame_pointer_row(machine), True
+    try:
+        return row if isinstance(row, str) else Rule(row, guessed)
+    except ValueError as wrong:
+        return str(wrong)
 
 
 class _Maps:
