@@ -137,10 +137,7 @@ class VersionTable:
     @classmethod
     def read(cls, path: str, text: str, form: str) -> VersionTable:
         """The table of a file; raises DebugInfoError FC0904 where it is not of that form."""
-        try:
-            content = json.loads(text)
-        except (ValueError, RecursionError) as wrong:
-            raise DebugInfoError("FC0904", path, f"it is no JSON: {wrong}") from None
+        content = _content(path, text)
         table = cls(form == "obi")
         try:
             _READERS[form](table, content)
@@ -151,13 +148,16 @@ class VersionTable:
         return table
 
 
-def form_of(path: str, text: str) -> str:
-    """Which form a file has; raises DebugInfoError FC0904 where it has none of them."""
+def _content(path: str, text: str) -> Any:
     try:
-        content = json.loads(text)
+        return json.loads(text)
     except (ValueError, RecursionError) as wrong:
         raise DebugInfoError("FC0904", path, f"it is no JSON: {wrong}") from None
-    match content:
+
+
+def form_of(path: str, text: str) -> str:
+    """Which form a file has; raises DebugInfoError FC0904 where it has none of them."""
+    match _content(path, text):
         case list():
             return "otel-go"
         case {"schema": _}:
@@ -259,6 +259,19 @@ def _grouped(versions: dict[str, int | None]) -> list[tuple[int | None, list[str
     return sorted(found.items(), key=lambda item: (item[0] is not None, item[0] or 0))
 
 
+def _write_versions(table: VersionTable, member: Member) -> list[dict[str, Any]]:
+    return [
+        {"offset": offset, "versions": versions}
+        for offset, versions in _grouped(table.offsets[member])
+    ]
+
+
+def _read_versions(table: VersionTable, member: Member, groups: Any) -> None:
+    for group in groups:
+        for version in group["versions"]:
+            table.add(member, _text(version), _offset(group["offset"]))
+
+
 def _write_builds(table: VersionTable) -> Any:
     fields = []
     for member in sorted(table.offsets):
@@ -269,10 +282,7 @@ def _write_builds(table: VersionTable) -> Any:
                 "package": member.package,
                 "struct": member.struct,
                 "field": member.field,
-                "versions": [
-                    {"offset": offset, "versions": versions}
-                    for offset, versions in _grouped(table.offsets[member])
-                ],
+                "versions": _write_versions(table, member),
                 "builds": [{"offset": offset, "builds": sorted(ids)} for offset, ids in builds],
             }
         )
@@ -290,9 +300,7 @@ def _read_builds(table: VersionTable, content: Any) -> None:
         table.builds[key] = Build(one["binary"], one["arch"], tuple(one["modules"].items()))
     for row in content["fields"]:
         member = Member(*[_text(row[key]) for key in ("module", "package", "struct", "field")])
-        for group in row["versions"]:
-            for version in group["versions"]:
-                table.add(member, _text(version), _offset(group["offset"]))
+        _read_versions(table, member, row["versions"])
         for group in row["builds"]:
             for build in group["builds"]:
                 table.of_builds.setdefault(member, {})[_text(build)] = _offset(group["offset"])
@@ -302,6 +310,13 @@ def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{value!r} is no string")
     return value
+
+
+def _package_and_struct(type_name: Any) -> tuple[str, str]:
+    package, dot, struct = _text(type_name).rpartition(".")
+    if not dot:
+        raise ValueError(f"`{type_name}` names no package")
+    return package, struct
 
 
 def _offset(value: Any) -> int | None:
@@ -318,11 +333,8 @@ def _write_otel(table: VersionTable) -> Any:
     modules: dict[str, dict[str, dict[str, list[Any]]]] = {}
     for member in sorted(table.offsets):
         structs = modules.setdefault(member.module, {}).setdefault(member.package, {})
-        offsets = [
-            {"offset": offset, "versions": versions}
-            for offset, versions in _grouped(table.offsets[member])
-        ]
-        structs.setdefault(member.struct, []).append({"field": member.field, "offsets": offsets})
+        one = {"field": member.field, "offsets": _write_versions(table, member)}
+        structs.setdefault(member.struct, []).append(one)
     return [
         {
             "module": module,
@@ -349,9 +361,7 @@ def _read_otel(table: VersionTable, content: Any) -> None:
                 for field in struct["fields"]:
                     names = (module["module"], package["package"], struct["struct"], field["field"])
                     member = Member(*map(_text, names))
-                    for group in field["offsets"]:
-                        for version in group["versions"]:
-                            table.add(member, _text(version), _offset(group["offset"]))
+                    _read_versions(table, member, field["offsets"])
 
 
 # ------------------------------------------------------------------------------
@@ -378,9 +388,7 @@ def _write_obi(table: VersionTable) -> Any:
 def _read_obi(table: VersionTable, content: Any) -> None:
     # Between two steps every version is meant; only the ends are known by name.
     for type_name, fields in content["data"].items():
-        package, dot, struct = _text(type_name).rpartition(".")
-        if not dot:
-            raise ValueError(f"`{type_name}` names no package")
+        package, struct = _package_and_struct(type_name)
         for field, one in fields.items():
             member = Member("", package, struct, _text(field))
             steps = [(_text(step["since"]), _offset(step["offset"])) for step in one["offsets"]]
@@ -439,9 +447,7 @@ def read_members(path: str, text: str) -> list[Wanted]:
 def _wanted(content: Any) -> Iterator[Wanted]:
     for library in content.values():
         for type_name, fields in library["fields"].items():
-            package, dot, struct = _text(type_name).rpartition(".")
-            if not dot:
-                raise ValueError(f"`{type_name}` names no package")
+            package, struct = _package_and_struct(type_name)
             for field in fields:
                 found = _CONDITION.match(_text(field))
                 first, last, name = found.groups() if found else ("", "", field)
