@@ -13,12 +13,15 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["NOBODY", "give_up_root"]
+__all__ = ["CAPABILITIES", "NOBODY", "give_up_root", "held_capabilities"]
 
 NOBODY = 65534
 """The user and group without rights. Source: kernel/sys.c, DEFAULT_OVERFLOWUID."""
 
-_DAC_READ_SEARCH, _SYS_PTRACE = 2, 19
+CAPABILITIES = {"SYS_ADMIN": 21, "PERFMON": 38, "BPF": 39, "DAC_READ_SEARCH": 2, "SYS_PTRACE": 19}
+"""The numbers of those that tracing needs. Source: include/uapi/linux/capability.h."""
+
+_DAC_READ_SEARCH, _SYS_PTRACE = CAPABILITIES["DAC_READ_SEARCH"], CAPABILITIES["SYS_PTRACE"]
 _CAPABILITY_VERSION_3 = 0x20080522
 _PR_SET_KEEPCAPS, _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP = 8, 1, 38, 22
 _SECCOMP_MODE_FILTER = 2
@@ -95,6 +98,14 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06  # BP
 _NUMBER_AT, _MACHINE_AT, _ARGUMENTS_AT = 0, 4, 16  # in struct seccomp_data
 _ALLOW, _KILL, _ERROR = 0x7FFF0000, 0x80000000, 0x00050000
 _EPERM, _ENOSYS = 1, 38
+
+
+def held_capabilities(status: str = "/proc/self/status") -> set[str]:
+    """Which of :data:`CAPABILITIES` the process has. Source: proc_pid_status(5), CapEff."""
+    with open(status, encoding="ascii", errors="replace") as file:
+        fields = dict(line.split(":", 1) for line in file)
+    mask = int(fields["CapEff"], 16)
+    return {name for name, bit in CAPABILITIES.items() if mask >> bit & 1}
 
 
 def give_up_root() -> None:

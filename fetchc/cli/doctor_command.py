@@ -13,6 +13,7 @@ import sys
 
 from fetchc.cli.module_finder import bytecode_note
 from fetchc.diag.diagnostic import CompileError, TracerError
+from fetchc.privileges import CAPABILITIES, held_capabilities
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CHECKS", "Finding", "held_capabilities", "run"]
 
-_CAPABILITIES = {"SYS_ADMIN": 21, "PERFMON": 38, "BPF": 39, "DAC_READ_SEARCH": 2, "SYS_PTRACE": 19}
 _DEBUG_FOLDER = "/usr/lib/debug/.build-id"
 _LIBRARIES = {
     "capstone": "capstone: instructions, for --at and returns of Go",
@@ -106,21 +106,10 @@ def _kernel() -> Finding:
     return Finding("kernel", f"Linux {version}, whose rules are known")
 
 
-def held_capabilities(status: str = "/proc/self/status") -> set[str]:
-    """Which of the capabilities that tracing needs the process has.
-
-    Source: proc_pid_status(5), CapEff.
-    """
-    with open(status) as file:
-        fields = dict(line.split(":", 1) for line in file)
-    mask = int(fields["CapEff"], 16)
-    return {name for name, bit in _CAPABILITIES.items() if mask >> bit & 1}
-
-
 def _privileges() -> Finding:
     held = held_capabilities()
     who = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
-    names = ", ".join([f"CAP_{name}" for name in _CAPABILITIES if name in held]) or "no capability"
+    names = ", ".join([f"CAP_{name}" for name in CAPABILITIES if name in held]) or "no capability"
     found = f"{who}, with {names}"
     if "SYS_ADMIN" in held:
         return Finding("privileges", found)

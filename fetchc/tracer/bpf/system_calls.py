@@ -14,6 +14,8 @@ import os
 import resource
 import struct
 
+from fetchc.privileges import held_capabilities
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -37,7 +39,6 @@ _TRACEPOINT_EVENT = 2  # PERF_TYPE_TRACEPOINT
 _REFERENCE_SHIFT = 32  # of a semaphore's file offset in config
 _STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
 _PMU = "/sys/bus/event_source/devices/uprobe/type"
-_CAPABILITIES = {"CAP_PERFMON": 38, "CAP_BPF": 39, "CAP_SYS_ADMIN": 21}
 
 
 class Attachment:
@@ -262,9 +263,7 @@ def lift_memory_limit() -> None:
 
 def missing_capabilities(wanted: Sequence[str]) -> tuple[str, ...]:
     """Those of ``wanted`` that this process does not have; CAP_SYS_ADMIN stands for all."""
-    with open("/proc/self/status", encoding="ascii", errors="replace") as file:
-        line = next(one for one in file if one.startswith("CapEff:"))
-    effective = int(line.split()[1], 16)
-    if effective >> _CAPABILITIES["CAP_SYS_ADMIN"] & 1:
+    held = held_capabilities()
+    if "SYS_ADMIN" in held:
         return ()
-    return tuple([name for name in wanted if not effective >> _CAPABILITIES[name] & 1])
+    return tuple([name for name in wanted if name.removeprefix("CAP_") not in held])
