@@ -53,6 +53,7 @@ __all__ = ["element", "extreme", "operation", "word"]
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _SHIFTS = frozenset(("<<", ">>"))
 _OF_INTEGERS = frozenset(("%", "&", "|", "^", "&^"))
+_ADDRESSES = (PointerType, MapType, ChannelType, FunctionType)
 _STRICT = frozenset(("go", "rust"))
 """Languages that convert no operand by themselves."""
 
@@ -128,18 +129,22 @@ def _operand(checker: Checker, node: Typed, operator: str, at: Span) -> tuple[Ty
             node = reader_value(checker, node)
     number = number_of(checker, node)
     if number is None:
-        spelled = checker.spell(node.type)
-        raise reject(
-            "FC0308",
-            f"`{operator}` does not apply to `{spelled}`",
-            at,
-            "an operator of numbers",
-            secondary=(Label(node.span, f"this is `{spelled}`"),),
-            help='to compare a string, use `fetchc trace --filter`: `EXPR == "abc"`'
-            if operator in _COMPARISONS
-            else "take a number of it: a member, an element, `len(e)`",
-        )
+        help = "take a number of it: a member, an element, `len(e)`"
+        if operator in _COMPARISONS:
+            help = 'to compare a string, use `fetchc trace --filter`: `EXPR == "abc"`'
+        raise _unfit(checker, operator, at, node, "an operator of numbers", help)
     return node, number
+
+
+def _unfit(
+    checker: Checker, operator: str, at: Span, operand: Typed, label: str, help: str | None = None
+) -> CompileError:
+    what = f"`{operator}` does not apply to `{checker.spell(operand.type)}`"
+    return reject("FC0308", what, at, label, secondary=(_typed(checker, operand),), help=help)
+
+
+def _typed(checker: Checker, operand: Typed) -> Label:
+    return Label(operand.span, f"this is `{checker.spell(operand.type)}`")
 
 
 def _untyped(checker: Checker, node: Typed) -> bool:
@@ -201,10 +206,7 @@ def _both(
                 f"`{operator}` has a pointer and a number",
                 at,
                 "of two types",
-                secondary=(
-                    Label(left.span, f"this is `{checker.spell(left.type)}`"),
-                    Label(right.span, f"this is `{checker.spell(right.type)}`"),
-                ),
+                secondary=(_typed(checker, left), _typed(checker, right)),
                 help="cast the pointer: `(unsigned long)p`",
             )
         return left, right, first, (left if pointers[0] else right).type
@@ -240,11 +242,10 @@ def _same(
             return number, wanted
         what = f"the number does not fit `{checker.spell(wanted)}`"
         raise reject("FC0308", what, other.span, "a number")
-    addresses = (PointerType, MapType, ChannelType, FunctionType)
-    if isinstance(other, Constant) and isinstance(checker.resolved(wanted), addresses):
+    if isinstance(other, Constant) and isinstance(checker.resolved(wanted), _ADDRESSES):
         return number, wanted  # nil
     mine = operands[typed]
-    if isinstance(mine, Constant) and isinstance(checker.resolved(its), addresses):
+    if isinstance(mine, Constant) and isinstance(checker.resolved(its), _ADDRESSES):
         return numbers[1 - typed], its
     if checker.bare(wanted) == checker.bare(its) or checker.spell(wanted) == checker.spell(its):
         return number, wanted
@@ -255,10 +256,7 @@ def _same(
         f"`{operator}` has a `{names[0]}` and a `{names[1]}`",
         at,
         "of two types",
-        secondary=tuple([
-            Label(one.span, f"this is `{name}`")
-            for one, name in zip(operands, names, strict=True)
-        ]),
+        secondary=tuple([_typed(checker, one) for one in operands]),
         help=f"convert one of them: `{cast.format(names[0])}`",
     )  # fmt: skip
 
@@ -294,18 +292,9 @@ def _of_one(checker: Checker, operator: str, operand: Typed, span: Span) -> Type
         if rules != "c" and number.bits > 1:
             raise _not_bool(checker, operator, operand, at)
         return _computed(checker, "!", (operand,), number, _truth_type(checker), span)
-    address = isinstance(
-        checker.resolved(operand.type), PointerType | MapType | ChannelType | FunctionType
-    )
+    address = isinstance(checker.resolved(operand.type), _ADDRESSES)
     if address or (operator == "~" and number.floating) or (number.bits == 1 and rules != "c"):
-        spelled = checker.spell(operand.type)
-        raise reject(
-            "FC0308",
-            f"`{operator}` does not apply to `{spelled}`",
-            at,
-            "an operator of numbers",
-            secondary=(Label(operand.span, f"this is `{spelled}`"),),
-        )
+        raise _unfit(checker, operator, at, operand, "an operator of numbers")
     if rules in _STRICT:
         return _computed(checker, operator, (operand,), number, operand.type, span)
     wide = _promoted(checker, operand, number)
@@ -318,13 +307,12 @@ def _first(span: Span) -> Span:
 
 
 def _not_bool(checker: Checker, operator: str, operand: Typed, at: Span) -> CompileError:
-    spelled = checker.spell(operand.type)
     return reject(
         "FC0308",
-        f"`{operator}` takes truth values, and this is `{spelled}`",
+        f"`{operator}` takes truth values, and this is `{checker.spell(operand.type)}`",
         at,
         "of truth values",
-        secondary=(Label(operand.span, f"this is `{spelled}`"),),
+        secondary=(_typed(checker, operand),),
         help="compare it: `e != 0`",
     )
 
@@ -393,20 +381,15 @@ def _binary(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> T
     left, right, number, type = _both(checker, node, left, right, operator)
     if operator in _COMPARISONS:
         return _computed(checker, operator, (left, right), number, _truth_type(checker), span)
-    addresses = (PointerType, MapType, ChannelType, FunctionType)
-    wrong = isinstance(checker.resolved(type), addresses)
+    wrong = isinstance(checker.resolved(type), _ADDRESSES)
     wrong |= number.floating and operator in _OF_INTEGERS
     if wrong or number.bits == 1:
-        spelled = checker.spell(type)
         raise reject(
             "FC0308",
-            f"`{operator}` does not apply to `{spelled}`",
+            f"`{operator}` does not apply to `{checker.spell(type)}`",
             node.operator_span,
             "not for this type",
-            secondary=(
-                Label(left.span, f"this is `{checker.spell(left.type)}`"),
-                Label(right.span, f"this is `{checker.spell(right.type)}`"),
-            ),
+            secondary=(_typed(checker, left), _typed(checker, right)),
         )
     return _computed(checker, operator, (left, right), number, type, span)
 
@@ -429,10 +412,7 @@ def _shift(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Ty
     right, count = _operand(checker, right, node.operator, at)
     for one, its in ((left, number), (right, count)):
         if its.floating or isinstance(checker.resolved(one.type), PointerType):
-            spelled = checker.spell(one.type)
-            what = f"`{node.operator}` does not apply to `{spelled}`"
-            label = Label(one.span, f"this is `{spelled}`")
-            raise reject("FC0308", what, at, "an operator of integers", secondary=(label,))
+            raise _unfit(checker, node.operator, at, one, "an operator of integers")
     strict = checker.site.language.arithmetic in _STRICT
     wide = number if strict else _promoted(checker, left, number)
     type = left.type if wide == number else _type(checker, wide)
