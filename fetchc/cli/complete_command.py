@@ -179,7 +179,12 @@ def _meant(
         versions = ["running", *map(dotted, turns())]
         found = _starting(dict.fromkeys(versions, "Linux"), word)
     elif what == "PID|NAME":
-        running = _processes()
+        from fetchc.cli.short_names import process_names
+
+        running = {
+            str(pid): os.fsencode(name).decode("utf-8", "replace")
+            for pid, name in process_names().items()
+        }
         named = {name: f"process {pid}" for pid, name in running.items() if not name.isdecimal()}
         found = _starting({**running, **named}, word)
     elif what == "A":
@@ -198,18 +203,6 @@ def _meant(
     elif _binary(options) or options.processes:
         found = _of_binary(what, command, word, options)
     return _headed(found, head)
-
-
-def _processes() -> dict[str, str]:
-    found = {}
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            try:
-                with open(f"/proc/{name}/comm", errors="replace") as file:
-                    found[name] = file.read().rstrip("\n")
-            except OSError:  # it has ended
-                continue
-    return found
 
 
 def _starting(names: dict[str, str], word: str) -> list[Candidate]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from fetchc.cli.option_table import Options
 
-__all__ = ["complete", "library_files", "processes_named"]
+__all__ = ["complete", "library_files", "process_names", "processes_named"]
 
 _SHOWN = 8  # candidates that a message lists
 _MOST_PID = 1 << 22  # PID_MAX_LIMIT of 64-bit kernels
@@ -103,18 +103,24 @@ def _pids(text: str) -> list[int]:
 def processes_named(name: str, proc: str = "/proc") -> list[int]:
     """The processes whose name (comm) or program's file is called ``name``; not this process."""
     found = []
-    for entry in os.listdir(proc):
-        if not entry.isdecimal() or int(entry) == os.getpid():
-            continue
-        try:
-            with open(f"{proc}/{entry}/comm", "rb") as file:
-                comm = file.read().rstrip(b"\n")
-        except OSError:
-            continue  # it has ended
-        program = os.path.basename(_link(f"{proc}/{entry}/exe")).removesuffix(DELETED)
-        if name in (os.fsdecode(comm), program):
-            found.append(int(entry))
+    for pid, comm in process_names(proc).items():
+        program = os.path.basename(_link(f"{proc}/{pid}/exe")).removesuffix(DELETED)
+        if pid != os.getpid() and name in (comm, program):
+            found.append(pid)
     return sorted(found)
+
+
+def process_names(proc: str = "/proc") -> dict[int, str]:
+    """The name (comm) of each process."""
+    found = {}
+    for entry in os.listdir(proc):
+        if entry.isdecimal():
+            try:
+                with open(f"{proc}/{entry}/comm", "rb") as file:
+                    found[int(entry)] = os.fsdecode(file.read().rstrip(b"\n"))
+            except OSError:  # it has ended
+                continue
+    return found
 
 
 def _one_family(pids: list[int]) -> int | None:
