@@ -100,7 +100,7 @@ class V0:
         return _decoded(name) if encoded else name, ordinal
 
     def _plain(self) -> str:
-        # An identifier that nothing tells from others.
+        # An identifier without a disambiguator (`s`).
         if self._take("s"):
             raise Malformed
         return self._identifier()[0]
