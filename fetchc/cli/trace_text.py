@@ -8,7 +8,6 @@ from itertools import chain
 
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import CutList, CutStructure, escaped, printed
-from fetchc.tracer.fetched_records import read_later
 from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
@@ -57,7 +56,7 @@ class TextLines:
                 () if pretty else each.labels,
                 timed,
                 clock != "relative",
-                read_later(each.plan),
+                _read_later(each.plan),
             )
             for each in listed
         }
@@ -115,6 +114,14 @@ class TextLines:
                 self._tasks.clear()
             self._tasks[comm, pid, thread] = task = f"{shown:<{_PROCESS}}"
         return task
+
+
+def _read_later(plan: Plan) -> Container[str]:
+    if not plan.in_memory:
+        return ()  # as nearly all plans: what makes such records is not loaded
+    from fetchc.tracer.fetched_records import read_later
+
+    return read_later(plan)
 
 
 # The values of a line: strings, what was not read, numbers behind `=`, `[` and commas.
