@@ -15,7 +15,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from mmap import mmap
     from struct import Struct
 
@@ -265,17 +265,7 @@ class Metadata:
 
     def rows_of(self, table: str, column: int, owner: int) -> Iterator[tuple[int, ...]]:
         """The rows of a table that is sorted by ``column`` where that is ``owner``."""
-        low, high = 1, self.count(table) + 1
-        self._searches += 1
-        if self._searches > _SEARCHES:
-            low = bisect_left(self._column(table, column), owner) + 1
-        else:
-            while low < high:
-                middle = (low + high) // 2
-                if self.row(table, middle)[column] < owner:
-                    low = middle + 1
-                else:
-                    high = middle
+        low = self._search(bisect_left, table, column, owner) + 1
         while low <= self.count(table) and (found := self.row(table, low))[column] == owner:
             yield found
             low += 1
@@ -290,17 +280,15 @@ class Metadata:
 
     def last_below(self, table: str, column: int, number: int) -> int:
         """The last row whose ``column``, which sorts it, is at most ``number``; else 1."""
+        return max(self._search(bisect_right, table, column, number), 1)
+
+    def _search(self, bisect: Callable[..., int], table: str, column: int, number: int) -> int:
+        # How many rows are in front of where ``bisect`` would put the number.
         self._searches += 1
         if self._searches > _SEARCHES:
-            return max(bisect_right(self._column(table, column), number), 1)
-        low, high = 1, self.count(table)
-        while low < high:
-            middle = (low + high + 1) // 2
-            if self.row(table, middle)[column] <= number:
-                low = middle
-            else:
-                high = middle - 1
-        return low
+            return bisect(self._column(table, column), number)
+        rows = range(1, self.count(table) + 1)
+        return bisect(rows, number, key=lambda row: self.row(table, row)[column])
 
     def span(self, table: str, number: int, column: int, into: str) -> range:
         """The rows of ``into`` that belong to a row: from its column up to the next row's."""
