@@ -376,11 +376,13 @@ class PerfRing:
     def lost(self) -> int:
         """Samples that found the buffers full: those that the kernel has told of so far.
 
-        When nothing is sampled any more, and all was read, all of them: hits without a sample.
-        What the kernel tells also has lost records of changes of mappings.
+        When nothing is sampled any more, all of them: hits without a sample, read or not. What the
+        kernel tells also has lost records of changes of mappings.
         """
-        if not self._ended or self._pending or not self._open:
+        if not self._ended or not self._open:
             return self._told_lost
+        self._held = 0
+        self.collect()  # what nobody has read is not lost
         counted = sum([_WORD.unpack(os.read(file, _WORD.size))[0] for file in self._open])
         return int(max(counted - self._sampled, 0))
 

@@ -120,6 +120,16 @@ def test_a_library_that_came_later_of_a_program_that_has_ended(
     assert one["stack"][1]["file"] == str(library)
 
 
+def test_what_nobody_wants_to_see_is_not_lost(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Six hits, of which the first one ends the trace: the others are in the buffers by then.
+    words = ("-x", program, "-f", "deep", "--stack", "--count", "1", "--", program, "0")
+    shown = trace(capfd, *words)
+    assert len([line for line in shown.lines if "  deep  " in line or line.endswith("deep")]) == 1
+    assert "lost" not in shown.errors
+
+
 def test_stacks_for_flame_graphs(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     shown = trace(
         capfd, "-x", program, "-f", "leaf", "--stack", "--format", "folded", "--", program, "0"
