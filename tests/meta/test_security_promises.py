@@ -10,7 +10,6 @@ import pytest
 CHECKOUT = Path(__file__).parents[2]
 PAGE = (CHECKOUT / "docs/security.md").read_text()
 NAMED = re.compile(r"`(tests/[\w/.]+)(?:::(\w+))?`")
-SAME = "the same"
 
 
 def rows(page: str) -> list[list[str]]:
@@ -41,11 +40,9 @@ def missing(path: str, function: str) -> bool:
 def test_every_promise_names_a_test() -> None:
     found = rows(PAGE)
     assert len(found) > 30
-    first = ""
     for *promise, test in found:
         assert all(promise)
-        assert NAMED.search(test) or (SAME in test and first), promise
-        first = test
+        assert NAMED.search(test), promise
 
 
 @pytest.mark.parametrize(("path", "function"), sorted(set(NAMED.findall(PAGE))))
