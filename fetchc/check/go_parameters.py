@@ -170,6 +170,7 @@ def _listed_offset(site: Site, function: Function, variable: Variable) -> int | 
 
 _NOTHING = Pieces(())  # of no bytes
 _LISTS_UNNAMED = (1, 22)
+_UNNAMED_IS_MISSING = "a parameter without a name is missing from the debug information"
 _FIRST_CODE = 256  # bytes of a function that are looked at for the registers that it writes
 
 
@@ -183,186 +184,268 @@ def go_place(
 ) -> tuple[Place, Diagnostic | None]:
     """The place of ``parameters[position]`` and a warning where sources disagree, or calls lose it.
 
-    Raises CompileError FC0407 where a parameter without a name may be missing before it, or the
-    order of the parameters is not the source's.
+    ``places`` are those of the convention. Raises CompileError FC0407 where a parameter without a
+    name may be missing before it, or the order of the parameters is not the source's.
     """
-    place, warning = _settled(site, function, parameters, places, position, span)
+    place, warning = _Signature(site, function, parameters, places).place(position, span)
     in_registers = isinstance(place, InRegister | Pieces) and place != _NOTHING
     if in_registers and loses_registers_in_growth(site, function):
         warning = stack_growth_warning(site, function, parameters[position].name, span)
     return place, warning
 
 
-def loses_registers_in_growth(site: Site, function: Function) -> bool:
-    """Whether a call that has to let its stack grow first loses its parameters in registers."""
-    return lost_register_marker(site, function) is not None
+class _Signature:
+    """The listed parameters of a function, where the convention and the description have each."""
 
+    def __init__(
+        self,
+        site: Site,
+        function: Function,
+        parameters: tuple[Variable, ...],
+        places: tuple[Place, ...],
+    ) -> None:
+        self._site = site
+        self._function = function
+        self._parameters = parameters
+        self._places = places
+        self._convention = convention_for(site.program, function)
 
-def lost_register_marker(site: Site, function: Function) -> tuple[DwarfRegister, Address] | None:
-    """What a call has that lost its parameters in registers: in a register an address of its own.
-
-    None of a function that keeps them, or never lets its stack grow.
-    """
-    from fetchc.code.go_stack_check import behind_bare_call, growth_start
-
-    rules = convention_for(site.program, function).rules
-    check = rules.stack_check if isinstance(rules, GoRules) else None
-    if check is None or check.growth is None:
-        return None
-    start = growth_start(site.program.code(function.address, 128), check)
-    address = Address(function.address + start)
-    behind = behind_bare_call(site.program.code(address, 32), check.growth) if start else 0
-    return (check.growth.resumed, Address(address + behind)) if behind else None
-
-
-def _settled(
-    site: Site,
-    function: Function,
-    parameters: tuple[Variable, ...],
-    places: tuple[Place, ...],
-    position: int,
-    span: Span,
-) -> tuple[Place, Diagnostic | None]:
-    variable, by_convention = parameters[position], places[position]
-    if isinstance(by_convention, Absent):
-        return by_convention, None
-    version = function.compiler.go_version
-    if version is None or version >= _LISTS_UNNAMED:
-        found = described_entry_place(site, function, variable)
-        if not isinstance(found, InRegister | Pieces) or is_consistent(found, by_convention):
+    def place(self, position: int, span: Span) -> tuple[Place, Diagnostic | None]:
+        """Where a parameter is, and a warning where one source alone says so; FC0407 if unsure."""
+        by_convention, variable = self._places[position], self._parameters[position]
+        if isinstance(by_convention, Absent):
             return by_convention, None
-        note = "the debug information names a place that the function moves it to at once"
-        return by_convention, one_source_warning(variable, note, span)
-    found = described_entry_place(site, function, variable)
-    if is_out_of_order(site, function, parameters, places):
-        if isinstance(found, InMemory) and _has_one_address(site, variable):
-            return found, None
-        raise refuse_contradiction(
-            site, function, variable, by_convention, found, span, NOT_IN_ORDER
-        )
-    proved = _of_candidates(site, function, parameters, position)
-    if proved is not None:
-        return proved, None
-    if _is_listed_in_full(site, function, parameters, places, position):
-        return by_convention, None
-    if convention_for(site.program, function).integer_registers:
-        shown = _of_untouched_registers(site, function, parameters, position)
+        found = self._described(position)
+        version = self._function.compiler.go_version
+        if version is None or version >= _LISTS_UNNAMED:
+            if not isinstance(found, InRegister | Pieces) or is_consistent(found, by_convention):
+                return by_convention, None
+            note = "the debug information names a place that the function moves it to at once"
+            return by_convention, one_source_warning(variable, note, span)
+        if is_out_of_order(self._site, self._function, self._parameters, self._places):
+            if isinstance(found, InMemory) and self._has_one_address(position):
+                return found, None
+            raise self._refused(position, found, span, NOT_IN_ORDER)
+        proved = self._in_every_candidate(position)
+        if proved is not None:
+            return proved, None
+        if self._is_listed_in_full(position):
+            return by_convention, None
+        shown: Place | None = None
+        if self._convention.integer_registers:
+            shown = self._in_untouched_register(position)
+        elif (
+            isinstance(by_convention, InMemory)
+            and isinstance(found, InMemory)
+            and self._has_one_address(position)
+        ):
+            if found == by_convention:
+                return by_convention, None
+            shown = found if self._is_in_sequence(position, found) else None
         if shown is not None:
-            note = "a parameter without a name is missing from the debug information"
-            same_place = is_consistent(shown, by_convention)
-            return shown, None if same_place else one_source_warning(variable, note, span)
-    if (
-        isinstance(by_convention, InMemory)
-        and not convention_for(site.program, function).integer_registers
-        and found is not None
-        and _has_one_address(site, variable)
-    ):
-        if is_consistent(found, by_convention):
-            return by_convention, None
-        if _is_in_sequence(site, function, parameters, position, found):
-            note = "a parameter without a name is missing from the debug information"
-            return found, one_source_warning(variable, note, span)
-    raise refuse_contradiction(
-        site,
-        function,
-        variable,
-        by_convention,
-        found,
-        span,
-        f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
-        f"information, and each one shifts those after it",
-    )
+            agrees = is_consistent(shown, by_convention)
+            warning = None if agrees else one_source_warning(variable, _UNNAMED_IS_MISSING, span)
+            return shown, warning
+        why = (
+            f"Go {version[0]}.{version[1]} leaves parameters without a name out of the debug "
+            f"information, and each one shifts those after it"
+        )
+        raise self._refused(position, found, span, why)
 
+    def _described(self, position: int) -> Place | None:
+        return described_entry_place(self._site, self._function, self._parameters[position])
 
-def _of_candidates(
-    site: Site, function: Function, parameters: tuple[Variable, ...], position: int
-) -> Place | None:
-    # Where each signature that Go's tables allow has it, or the one that agrees with all that the
-    # debug information says of those parameters which the tables leave open.
-    from fetchc.abi.go_arginfo import candidate_places
+    def _refused(self, position: int, found: Place | None, span: Span, why: str) -> CompileError:
+        variable, place = self._parameters[position], self._places[position]
+        return refuse_contradiction(self._site, self._function, variable, place, found, span, why)
 
-    convention = convention_for(site.program, function)
-    if not convention.integer_registers:
-        return None
-    ways = candidate_places(site.program, convention, function)
-    if ways is None:
-        return None
-    open_ones = [at for at, places in enumerate(zip(*ways, strict=True)) if len(set(places)) > 1]
-    if position in open_ones:
-        for at in open_ones:
-            found = described_entry_place(site, function, parameters[at])
-            if isinstance(found, InMemory) and not _has_one_address(site, parameters[at]):
-                found = None
-            ways = tuple([way for way in ways if _agrees(found, way[at])])
-    left = {way[position] for way in ways}
-    return left.pop() if len(left) == 1 else None
+    def _has_one_address(self, position: int) -> bool:
+        # Its address is the address of all of it: a number, or an array, which the compiler keeps
+        # together from two elements on. Source: Go 1.15, cmd/compile/internal/gc/ssa.go
+        # (canSSAType).
+        from fetchc.check.probe_site import SiteTypes
 
+        types = SiteTypes(self._site)
+        resolved = types.resolved(self._parameters[position].type)
+        if isinstance(resolved, ArrayType):
+            if resolved.count != 1:
+                return bool(resolved.count)
+            resolved = types.resolved(resolved.element)
+        return isinstance(resolved, IntType | BoolType | FloatType | PointerType)
 
-def _of_untouched_registers(
-    site: Site, function: Function, parameters: tuple[Variable, ...], position: int
-) -> Place | None:
-    # The register of a number that the debug information names, if it has all parameters that can
-    # be in registers there, in order, and the first block of code writes none of these while they
-    # are there. What is moved at once is in one that is written. And nothing is left of assignments
-    # (`a = b`), after which both are in the register of one: that would be there twice, or not in
-    # order, or of the last one of several that are assigned nothing would be said.
-    from fetchc.abi.go_abi import Shapes
-    from fetchc.abi.go_arginfo import candidate_places
-    from fetchc.abi.signature import UnclassifiedError
-    from fetchc.code.disassembly import first_writes
-    from fetchc.code.go_stack_check import after_stack_check
+    # --- proofs that nothing which shifts a parameter is missing from the list ---
 
-    convention = convention_for(site.program, function)
-    shapes = Shapes(site.program, convention)
-    sequences = convention.integer_registers, convention.float_registers
-    named: list[DwarfRegister] = []
-    ends: list[tuple[Address, list[DwarfRegister]]] = []
-    for parameter in parameters:
+    def _in_every_candidate(self, position: int) -> Place | None:
+        # Its place in each signature that Go's tables allow, where all have the same. The debug
+        # information excludes those that put another open parameter elsewhere than it says.
+        from fetchc.abi.go_arginfo import candidate_places
+
+        if not self._convention.integer_registers:
+            return None
+        ways = candidate_places(self._site.program, self._convention, self._function)
+        if ways is None:
+            return None
+        undecided = [
+            at for at, places in enumerate(zip(*ways, strict=True)) if len(set(places)) > 1
+        ]
+        if position in undecided:
+            for at in undecided:
+                found = self._described(at)
+                if isinstance(found, InMemory) and not self._has_one_address(at):
+                    found = None
+                ways = tuple([way for way in ways if _agrees(found, way[at])])
+        left = {way[position] for way in ways}
+        return left.pop() if len(left) == 1 else None
+
+    def _is_listed_in_full(self, position: int) -> bool:
+        from fetchc.abi.go_arginfo import (
+            call_layout,
+            described_at_its_position,
+            described_one_by_one,
+        )
+
+        program, function, convention = self._site.program, self._function, self._convention
+        if count_from_result_name(program, function, self._parameters):
+            return True
+        at_its_position = described_at_its_position(program, convention, function, position)
+        if at_its_position is not None:
+            return at_its_position
+        registers = bool(convention.integer_registers)
+        layout = call_layout(program, convention, function)
+        if layout is not None and layout.total == _argument_bytes(program, function):
+            unused = layout.unused
+            if unused == 0:
+                return True
+            if registers and described_one_by_one(program, convention, function, position, unused):
+                return True
+            place = self._places[position]
+            if isinstance(place, InMemory):
+                if not registers:
+                    return _is_tight(layout, place.offset, position, convention.word_bytes)
+                # What is missing may be in the unused bytes, and take registers: too few to drive
+                # a listed parameter out of them. On the stack it would take whole words.
+                few = unused <= layout.integers_left and unused // 4 <= layout.floats_left
+                if few and layout.alignments[position] == convention.word_bytes:
+                    return True
+        return registers and self._is_shown_by_registers(position)
+
+    def _is_shown_by_registers(self, position: int) -> bool:
+        # Wholly where the convention puts it, by the debug information: it, or one behind it with
+        # only single registers for whole numbers between: a missing one would have shifted
+        # all. A float says nothing of those: they have registers of their own.
+        # Assignments (`b = int(a)`) leave several in the register of one.
+        whole_numbers = self._convention.integer_registers
+        named: list[DwarfRegister] = []
+        for at, parameter in enumerate(self._parameters):
+            found = self._described(at)
+            if parameter.kind != "result" and found is None and self._has_one_address(at):
+                return False
+            named += _registers(found)
+        if not _in_order(self._convention, named):
+            return False
+        for at in range(position, len(self._parameters)):
+            place = self._places[at]
+            if not isinstance(place, InRegister | Pieces):
+                return False
+            inside = [one.place for one in place.pieces] if isinstance(place, Pieces) else [place]
+            counts = at == position or any(
+                isinstance(one, InRegister) and one.register in whole_numbers for one in inside
+            )
+            if counts and _agrees(self._described(at), place):
+                return True
+            if not isinstance(place, InRegister) or place.register not in whole_numbers:
+                return False
+        return False
+
+    # --- where the list may be incomplete, and the description shows the place itself ---
+
+    def _in_untouched_register(self, position: int) -> Place | None:
+        # The register of a number by the debug information, where that names the registers of all
+        # parameters that can be in some, in order, and the first block of code writes none of
+        # them while their locations hold. A parameter that is moved at once is described in a
+        # register that is written. After an assignment (`a = b`) both are described in the
+        # register of one, which is then there twice or out of order.
+        from fetchc.abi.go_arginfo import candidate_places
+        from fetchc.code.disassembly import first_writes
+        from fetchc.code.go_stack_check import after_stack_check
+
+        site, convention = self._site, self._convention
+        described = self._described_registers()
+        if described is None:
+            return None
+        named = [one for _, registers in described for one in registers]
+        place = self._described(position)
+        passing = {*convention.integer_registers, *convention.float_registers}
+        if not _in_order(convention, named) or not passing.issuperset(named):
+            return None
+        if not isinstance(place, InRegister):
+            return None
+        rules = convention.rules
+        assert isinstance(rules, GoRules)
+        start = self._function.address
+        code = site.program.code(start, _FIRST_CODE)
+        behind = 0 if rules.stack_check is None else after_stack_check(code, rules.stack_check)
         try:
-            leaves = shapes.shape(parameter.type, 0).leaves
-        except UnclassifiedError:
+            begin = Address(start + behind)
+            writes = list(first_writes(code[behind:], begin, site.program.architecture))
+        except CompileError:
             return None
-        kinds = [leaf[2] for leaf in leaves or ()]
-        never = any(kinds.count(bool(n)) > len(all_) for n, all_ in enumerate(sequences))
-        if parameter.kind == "result" or not kinds or never:
-            continue
-        found = described_entry_place(site, function, parameter)
-        registers = _registers(found)
-        if [one in convention.float_registers for one in registers] != kinds:
-            return None
-        named += registers
-        ends.append((_end(site, function, parameter, found), registers))
-    if not _in_order(convention, named):
-        return None
-    place = described_entry_place(site, function, parameters[position])
-    passing = {*sequences[0], *sequences[1]}
-    if not isinstance(place, InRegister) or not passing.issuperset(named):
-        return None
-    rules = convention.rules
-    assert isinstance(rules, GoRules)
-    code = site.program.code(function.address, _FIRST_CODE)
-    start = 0 if rules.stack_check is None else after_stack_check(code, rules.stack_check)
-    begin = Address(function.address + start)
-    try:
-        writes = list(first_writes(code[start:], begin, site.program.architecture))
-    except CompileError:
-        return None
-    for end, registers in ends:
-        names = {site.architecture.shown(one).removeprefix("%") for one in registers}
-        # The last instruction that the place is of may be the one that overwrites it.
-        if any(behind < end and names & changed for behind, changed in writes):
-            return None
-    ways = candidate_places(site.program, convention, function)
-    return place if ways is None or any(way[position] in (place, None) for way in ways) else None
+        for end, registers in described:
+            names = {site.architecture.shown(one).removeprefix("%") for one in registers}
+            # The last instruction that the place is of may be the one that overwrites it.
+            if any(address < end and names & changed for address, changed in writes):
+                return None
+        ways = candidate_places(site.program, convention, self._function)
+        possible = ways is None or any(way[position] in (place, None) for way in ways)
+        return place if possible else None
 
+    def _described_registers(self) -> list[tuple[Address, list[DwarfRegister]]] | None:
+        # Of each parameter that fits into registers: those that the debug information names at
+        # the entry, and where that location ends. None where one has others than its kind needs.
+        from fetchc.abi.go_abi import Shapes
+        from fetchc.abi.signature import UnclassifiedError
 
-def _end(site: Site, function: Function, parameter: Variable, found: Place | None) -> Address:
-    # How far the location of the entry is valid.
-    end = function.address
-    for one in sorted(site.program.extents(parameter, function), key=lambda one: one.start):
-        if one.start <= end < one.end and one.place == found:
-            end = one.end
-    return end
+        convention = self._convention
+        shapes = Shapes(self._site.program, convention)
+        sequences = convention.integer_registers, convention.float_registers
+        described: list[tuple[Address, list[DwarfRegister]]] = []
+        for at, parameter in enumerate(self._parameters):
+            try:
+                leaves = shapes.shape(parameter.type, 0).leaves
+            except UnclassifiedError:
+                return None
+            floats = [leaf[2] for leaf in leaves or ()]
+            never = any(floats.count(bool(n)) > len(all_) for n, all_ in enumerate(sequences))
+            if parameter.kind == "result" or not floats or never:
+                continue
+            registers = _registers(self._described(at))
+            if [one in convention.float_registers for one in registers] != floats:
+                return None
+            described.append((self._end_of_location(at), registers))
+        return described
+
+    def _end_of_location(self, position: int) -> Address:
+        # How far the location of the entry is valid.
+        end, found = self._function.address, self._described(position)
+        extents = self._site.program.extents(self._parameters[position], self._function)
+        for one in sorted(extents, key=lambda one: one.start):
+            if one.start <= end < one.end and one.place == found:
+                end = one.end
+        return end
+
+    def _is_in_sequence(self, position: int, found: InMemory) -> bool:
+        # Whether those before it are below it and those after it above, as far as they are
+        # described: one that the function assigns to another at once (`a = b`) has the location
+        # of that one.
+        for at, parameter in enumerate(self._parameters):
+            if at == position or parameter.kind == "result":
+                continue
+            other = self._described(at)
+            if not isinstance(other, InMemory):
+                continue
+            if other.offset == found.offset or (other.offset < found.offset) != (at < position):
+                return False
+        return True
 
 
 def _in_order(convention: Convention, registers: list[DwarfRegister]) -> bool:
@@ -380,28 +463,6 @@ def _registers(place: Place | None) -> list[DwarfRegister]:
     return list(dict.fromkeys([one.register for one in pieces if isinstance(one, InRegister)]))
 
 
-def _is_in_sequence(
-    site: Site,
-    function: Function,
-    parameters: tuple[Variable, ...],
-    position: int,
-    found: Place,
-) -> bool:
-    # Whether those before it are below it and those after it above, as far as they are described:
-    # one that the function assigns to another at once (`a = b`) has the location of that one.
-    if not isinstance(found, InMemory):
-        return False
-    for index, parameter in enumerate(parameters):
-        other = (
-            described_entry_place(site, function, parameter) if parameter.kind != "result" else None
-        )
-        if index == position or not isinstance(other, InMemory):
-            continue
-        if other.offset == found.offset or (other.offset < found.offset) != (index < position):
-            return False
-    return True
-
-
 def _agrees(found: Place | None, place: Place | None) -> bool:
     return (
         found is not None
@@ -409,58 +470,6 @@ def _agrees(found: Place | None, place: Place | None) -> bool:
         and is_consistent(found, place)
         and is_consistent(place, found)
     )
-
-
-def _has_one_address(site: Site, variable: Variable) -> bool:
-    # Its address is the address of all of it: a number, or an array, which the compiler keeps
-    # together from two elements on. Source: Go 1.15, cmd/compile/internal/gc/ssa.go (canSSAType).
-    from fetchc.check.probe_site import SiteTypes
-
-    types = SiteTypes(site)
-    resolved = types.resolved(variable.type)
-    if isinstance(resolved, ArrayType):
-        if resolved.count != 1:
-            return bool(resolved.count)
-        resolved = types.resolved(resolved.element)
-    return isinstance(resolved, IntType | BoolType | FloatType | PointerType)
-
-
-def _is_listed_in_full(
-    site: Site,
-    function: Function,
-    parameters: tuple[Variable, ...],
-    places: tuple[Place, ...],
-    position: int,
-) -> bool:
-    # Whether nothing that shifts parameters[position] can be missing from the list.
-    from fetchc.abi.go_arginfo import call_layout, described_at_its_position, described_one_by_one
-
-    counted = count_from_result_name(site.program, function, parameters)
-    if counted:
-        return True
-    program, place = site.program, places[position]
-    convention = convention_for(program, function)
-    registers = bool(convention.integer_registers)
-    at_its_position = described_at_its_position(program, convention, function, position)
-    if at_its_position is not None:
-        return at_its_position
-    layout = call_layout(program, convention, function)
-    if layout is not None and layout.total == _argument_bytes(program, function):
-        if layout.unused == 0:
-            return True
-        if registers and described_one_by_one(
-            program, convention, function, position, layout.unused
-        ):
-            return True
-        if isinstance(place, InMemory):
-            if not registers:
-                return _is_tight(layout, place.offset, position, convention.word_bytes)
-            # What is missing may be in the bytes that belong to nothing, and take registers: too
-            # few to drive a listed parameter out of them. On the stack it would take whole words.
-            few = layout.unused <= layout.integers_left and layout.unused // 4 <= layout.floats_left
-            if few and layout.alignments[position] == convention.word_bytes:
-                return True
-    return registers and _is_shown_by_registers(site, function, parameters, places, position)
 
 
 def _is_tight(layout: CallLayout, start: int, position: int, word: int) -> bool:
@@ -476,40 +485,6 @@ def _is_tight(layout: CallLayout, start: int, position: int, word: int) -> bool:
             return unused < layout.alignments[position]
         end += -end % alignment + layout.sizes[index]
     return unused + -end % word < layout.alignments[position]
-
-
-def _is_shown_by_registers(
-    site: Site,
-    function: Function,
-    parameters: tuple[Variable, ...],
-    places: tuple[Place, ...],
-    position: int,
-) -> bool:
-    # Wholly where the convention puts it, by the debug information: it, or one behind it with
-    # only single registers for whole numbers between: a missing one would have shifted
-    # all. A float says nothing of those: they have registers of their own.
-    # Assignments (`b = int(a)`) leave several in the register of one.
-    convention = convention_for(site.program, function)
-    whole_numbers = convention.integer_registers
-    named: list[DwarfRegister] = []
-    for parameter in parameters:
-        found = described_entry_place(site, function, parameter)
-        if parameter.kind != "result" and found is None and _has_one_address(site, parameter):
-            return False
-        named += _registers(found)
-    if not _in_order(convention, named):
-        return False
-    for parameter, place in zip(parameters[position:], places[position:], strict=True):
-        if not isinstance(place, InRegister | Pieces):
-            return False
-        inside = [one.place for one in place.pieces] if isinstance(place, Pieces) else [place]
-        own = parameter is parameters[position]
-        counts = own or any(getattr(one, "register", None) in whole_numbers for one in inside)
-        if counts and _agrees(described_entry_place(site, function, parameter), place):
-            return True
-        if not isinstance(place, InRegister) or place.register not in whole_numbers:
-            return False
-    return False
 
 
 # ------------------------------------------------------------------------------
@@ -574,6 +549,28 @@ def is_assembly(site: Site, function: Function) -> bool:
 #
 # There is no better place to probe: the code before the check runs twice in such a call, and the
 # code after it finds the registers overwritten.
+
+
+def loses_registers_in_growth(site: Site, function: Function) -> bool:
+    """Whether a call that has to let its stack grow first loses its parameters in registers."""
+    return lost_register_marker(site, function) is not None
+
+
+def lost_register_marker(site: Site, function: Function) -> tuple[DwarfRegister, Address] | None:
+    """What a call has that lost its parameters in registers: in a register an address of its own.
+
+    None of a function that keeps them, or never lets its stack grow.
+    """
+    from fetchc.code.go_stack_check import behind_bare_call, growth_start
+
+    rules = convention_for(site.program, function).rules
+    check = rules.stack_check if isinstance(rules, GoRules) else None
+    if check is None or check.growth is None:
+        return None
+    start = growth_start(site.program.code(function.address, 128), check)
+    address = Address(function.address + start)
+    behind = behind_bare_call(site.program.code(address, 32), check.growth) if start else 0
+    return (check.growth.resumed, Address(address + behind)) if behind else None
 
 
 def stack_growth_warning(site: Site, function: Function, name: str, span: Span) -> Diagnostic:
