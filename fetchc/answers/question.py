@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, Diagnostic
 from fetchc.record import Record
+from fetchc.syntax.tree import VARIABLE_GROUPS
 from fetchc.target.kernel_versions import running_version
 
 TYPE_CHECKING = False
@@ -77,7 +78,7 @@ class Question(Record):
         """
         found = []
         for text in self.expressions:
-            if probe is not None and text in ("$args", "$locals"):
+            if probe is not None and text in VARIABLE_GROUPS:
                 found += self._each(program, probe, text)
             else:
                 found.append(self._outcome(program, probe, text))

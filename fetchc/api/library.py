@@ -221,6 +221,18 @@ class Program:
         with self._lock:
             return described(self._program, name)
 
+    def instances(self, name: str) -> list[str]:
+        """The symbols of the functions that ``name`` means, where all have one declaration.
+
+        Those of a generic function or a template, one for each of its types. Empty where the name
+        means nothing, or functions of several declarations.
+        """
+        given(name, "a name")
+        from fetchc.driver.function_lookup import instances
+
+        with self._lock:
+            return instances(self._program, name)
+
     def without_code(self, glob: str = "*") -> list[dict[str, object]]:
         """Functions that match and cannot be probed, as in ``described``, and ``why``."""
         given(glob, "a glob")

@@ -9,6 +9,7 @@ from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.compile import Compiled, compile_argument
 from fetchc.driver.probe_points import PointRequest, find_site
 from fetchc.syntax.expression_parser import parse_argument
+from fetchc.syntax.tree import VARIABLE_GROUPS
 from fetchc.target.kernel_versions import beyond_tables
 
 TYPE_CHECKING = False
@@ -127,7 +128,7 @@ class Argument:
         return (self._bare or self.whole).warnings
 
 
-_GROUPS = {"$args": ("parameter", "argument"), "$locals": ("local", "captured")}
+_NOT_HERE = "`{}` cannot be fetched here: "  # a value beside its name needs no such words
 
 
 class Probe:
@@ -321,7 +322,7 @@ class Probe:
             return check_argument(argument, text, self._found, self._kernel, follow)
 
     def asked_all(self, text: str, follow: int = 0) -> tuple[CheckedArgument, ...]:
-        """:meth:`asked`, of each variable that ``$args`` or ``$locals`` stands for.
+        """:meth:`asked`, of each variable that ``$args``, ``$locals`` or ``$results`` stands for.
 
         One that cannot be fetched here has the reason in place of a value.
         """
@@ -335,21 +336,29 @@ class Probe:
             try:
                 listed.append(self.asked(name, follow))
             except CompileError as refused:
-                listed.append(unavailable(name, refused.diagnostics[0].message))
+                reason = refused.diagnostics[0].message
+                listed.append(unavailable(name, reason.removeprefix(_NOT_HERE.format(name))))
         return tuple(listed)
 
     def stands_for(self, text: str) -> tuple[str, ...]:
-        """The names of the variables that ``$args`` or ``$locals`` stands for; of others itself.
+        """The names that ``$args``, ``$locals`` or ``$results`` stands for; of others itself.
 
         Raises CompileError FC0903 where no debug information has names.
         """
-        if text not in _GROUPS:
+        if text not in VARIABLE_GROUPS:
             return (text,)
         from fetchc.driver.visible_variables import visible
 
+        kinds = VARIABLE_GROUPS[text]
         with self._lock:
-            found = visible(self._program, self._found, self._kernel, _GROUPS[text])
-        return tuple(dict.fromkeys([one.name for one in found]))
+            found = visible(self._program, self._found, self._kernel, kinds)
+            function = self._found.site.function
+            unnamed = function is not None and self._program.result(function) is not None
+        # `.dict` of a generic function is the Go compiler's own: no expression names it.
+        names = [one.name for one in found if not one.name.startswith(".")]
+        if not names and kinds == ("result",) and unnamed:
+            return ("$retval",)
+        return tuple(dict.fromkeys(names))
 
     def plan(
         self, wanted: Sequence[str | CheckedArgument], group: str, event: str | None = None

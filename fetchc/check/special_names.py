@@ -46,6 +46,7 @@ _OF_READER = ("pid", "tid", "cpu", "time", "function")
 _LATER = {
     "args": "all parameters at once",
     "locals": "all variables at once",
+    "results": "all results at once",
 }
 
 

@@ -74,8 +74,8 @@ def entry_place(site: Site, function: Function, variable: Variable) -> Place:
     name = site.language.name
     return Absent(
         "no location",
-        f"{name} has no specified calling convention, and the debug information does not say where "
-        "it is before the first statement (`--at body`)",
+        f"{name} has no specified calling convention, and the debug information gives it no "
+        "location before the first statement (`--at body`)",
     )
 
 

@@ -123,7 +123,8 @@ class Measure(Record):
 class Request(Record):
     """``shown`` are the expressions to print; ``further`` those that only filters and tables
     need. ``lines``: whether single events are printed. ``measures`` and ``keys`` are the table's.
-    ``by_default``: no expression says what to print: of a function that is named, its parameters.
+    ``by_default``: no expression says what to print: of a function that is named, its parameters,
+    of its return the results.
     """
 
     shown: tuple[str, ...]
@@ -149,7 +150,7 @@ def request(options: Options) -> Request:
     further = [text for text in dict.fromkeys(wanted) if text not in BUILTINS]
     document = options.format == "perfetto" or options.format in STACK_FORMATS
     lines = not document and (bool(shown) or not _counts(options))
-    calls = options.calls_only or options.returns or options.latency or options.since
+    calls = options.calls_only or options.latency or options.since
     by_default = lines and not (shown or calls or options.stack) and bool(options.functions)
     filter = All(tuple(filters)) if filters else None
     return Request(shown, tuple(further), filter, lines, measures, keys, by_default)

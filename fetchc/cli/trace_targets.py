@@ -10,6 +10,7 @@ from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.emit.probe_definition import event_name
 from fetchc.program.go_symbol_names import without_type_arguments
 from fetchc.record import Record
+from fetchc.syntax.tree import VARIABLE_GROUPS
 from fetchc.tracer.event_plan import distinct
 from fetchc.tracer.filter_conditions import (
     as_truth,
@@ -301,17 +302,26 @@ class _Collecting:
         try:
             self._probed(name.text, self._options.at, self._texts(name))
         except CompileError as refused:
-            if name.by_glob and refused.reason == "several functions":
-                listed = [one["address"] for one in self._program.described(name.text)]
-                addresses = [address for address in listed if address is not None]
-                for address in addresses:
-                    self._at_address(name.text, f"{address:#x}", self._texts(name))
-                if addresses:
-                    return
+            if refused.reason == "several functions" and self._each_of(name):
+                return
             if not name.by_glob and refused.diagnostics[0].code == _NO_FUNCTION:
                 raise
             at = self._options.at or ""
             self.left_out.append(LeftOut(name.text, at, refused.diagnostics))
+
+    def _each_of(self, name: Name) -> bool:
+        # A name means all functions of one declaration, a pattern all that have the name.
+        if not name.by_glob:
+            offset = (self._options.at or "").startswith("+")  # of one function's code
+            symbols = [] if offset else self._program.instances(name.text)
+            for symbol in symbols:
+                self.function(Name(symbol, False))
+            return bool(symbols)
+        listed = [one["address"] for one in self._program.described(name.text)]
+        addresses = [address for address in listed if address is not None]
+        for address in addresses:
+            self._at_address(name.text, f"{address:#x}", self._texts(name))
+        return bool(addresses)
 
     def points(self) -> None:
         """Probe what the expressions name themselves (``x @ main.f``), or the address given."""
@@ -339,8 +349,9 @@ class _Collecting:
 
     def _texts(self, name: Name) -> tuple[str, ...]:
         # A pattern can mean thousands of functions, whose parameters nobody wants to wait for.
-        by_default = self._request.by_default and not name.by_glob
-        return ("$args",) if by_default else self._request.shown
+        if not self._request.by_default or name.by_glob:
+            return self._request.shown
+        return ("$results",) if self._options.returns else ("$args",)
 
     def _at_address(self, name: str, address: str, texts: tuple[str, ...]) -> None:
         try:
@@ -411,8 +422,8 @@ class _Collecting:
                     self._hits(part, texts)
                 return
             if self._request.by_default and texts and not refused.text:
-                self.without.append(LeftOut(probe.named_after, "$args", refused.diagnostics))
-                self._hits(probe, ())  # its parameters are too many for an event
+                self.without.append(LeftOut(probe.named_after, texts[0], refused.diagnostics))
+                self._hits(probe, ())  # they are too many for an event
                 return
             self._leave_out(probe, refused)
             return
@@ -617,7 +628,7 @@ def _placed_all(
     entry: Probe, first: Probe, second: Probe, text: str, follow: int
 ) -> list[tuple[Probe, CheckedArgument]]:
     # What `$args` stands for exists at the entry.
-    if text in ("$args", "$locals"):
+    if text in VARIABLE_GROUPS:
         return [(entry, one) for one in _asked_all(entry, text, follow)]
     return [_placed(first, second, text, follow)]
 

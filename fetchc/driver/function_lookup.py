@@ -18,6 +18,7 @@ __all__ = [
     "behind_stack_check",
     "find_function",
     "function_at_point",
+    "instances",
     "is_called",
     "is_only_inlined",
     "meant",
@@ -67,6 +68,23 @@ def find_function(program: Program, name: str) -> tuple[Function, tuple[Diagnost
     if names:
         raise ambiguous(program, name, names)
     raise unknown(program, name)
+
+
+def instances(program: Program, name: str) -> list[str]:
+    """The symbols that ``name`` means, if one declaration made all of them: of a generic function.
+
+    Empty where they have several declarations, or one symbol: the user has to pick one.
+    """
+    found = _originals(_whole(program.functions_named(name)))
+    if not found:
+        symbols = meant(program, name)
+        if len(symbols) == 1 and symbols[0] != name:
+            return instances(program, symbols[0])
+        found = [f for one in symbols for f in program.functions_named(one) if f.symbol == one]
+    symbols = list({f.address: f.symbol for f in found}.values())
+    lines = {None if f.die is None else program.source_line(f) for f in found}
+    unlike = len(lines) != 1 or lines == {None} or len(set(symbols)) != len(symbols)
+    return [] if unlike else symbols
 
 
 def _whole(found: tuple[Function, ...]) -> list[Function]:

@@ -186,6 +186,14 @@ class Special(Record):
     span: Span
 
 
+VARIABLE_GROUPS = {
+    "$args": ("parameter", "argument"),
+    "$locals": ("local", "captured"),
+    "$results": ("result",),
+}
+"""What stands for several variables, in place of an expression: those of these kinds."""
+
+
 class Register(Record):
     """``%ax``; ``name`` has no percent sign."""
 

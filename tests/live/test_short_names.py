@@ -115,3 +115,63 @@ def test_cold_parts_are_no_rivals(cold: Path, capfd: pytest.CaptureFixture[str])
     both = trace(capfd, "i", "-f", "label", "--json", "--", cold)
     assert both.status == 1
     assert "error[FC0203]: 2 functions are called `label`" in both.errors
+
+
+TEMPLATES = r"""
+template<class T> struct Box {
+    T held;
+    __attribute__((noinline)) T plus(T more) const { return held + more; }
+};
+__attribute__((noinline)) int over(int a) { return a + 1; }
+__attribute__((noinline)) int over(long a, int b) { return (int)a + b; }
+__attribute__((noinline)) void quiet(int n) { static volatile int seen; seen = n; }
+int main() {
+    Box<int> narrow{1}; Box<long> wide{2};
+    quiet(7);
+    return narrow.plus(2) + (int)wide.plus(3) + over(1) + over(2L, 3) - 15;
+}
+"""
+
+
+@pytest.fixture(scope="module", name="templates")
+def templates_(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    require("g++")
+    folder = tmp_path_factory.mktemp("templates")
+    (folder / "made.cc").write_text(TEMPLATES)
+    command = ["g++", "-g", "-O0", "-o", str(folder / "made"), str(folder / "made.cc")]
+    subprocess.run(command, check=True, timeout=60)
+    return folder / "made"
+
+
+def test_a_template_s_name_means_all_that_it_made(
+    templates: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("Box::plus", "plus"):
+        traced = trace(capfd, "more", "-f", name, "--json", "--", templates)
+        assert traced.status == 0, traced.errors
+        assert traced.args == [{"more": 2}, {"more": 3}]
+        assert [each["function"] for each in traced.objects] == [
+            "Box<int>::plus", "Box<long int>::plus",
+        ]  # fmt: skip
+    # Each would need a place of its own.
+    inside = trace(capfd, "more", "-f", "plus", "--at", "+0x4", "--json", "--", templates)
+    assert "error[FC0203]: 2 functions are called `plus`" in inside.errors
+
+
+def test_overloads_have_to_be_told_apart(
+    templates: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    traced = trace(capfd, "-f", "over", "--json", "--", templates)
+    assert (traced.status, traced.lines) == (1, [])
+    assert "error[FC0203]: 2 functions are called `over`" in traced.errors
+
+
+def test_results_are_what_a_return_shows(
+    templates: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ("-f", "plus", "-f", "quiet", "--return", "--json", "--", templates)
+    traced = trace(capfd, *words)
+    assert [(each["function"], each["args"]) for each in traced.objects] == [
+        ("quiet", {}), ("Box<int>::plus", {"$retval": 3}), ("Box<long int>::plus", {"$retval": 5}),
+    ]  # fmt: skip
+    assert trace(capfd, "--calls-only", *words).args == [{}, {}, {}]

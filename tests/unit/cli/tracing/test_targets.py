@@ -350,7 +350,6 @@ def test_parameters_are_the_default_of_a_function_that_is_named() -> None:
     ]
     for words in (
         ["--calls-only"],
-        ["--return"],
         ["--stack"],
         ["--summary"],
         ["--since", "triple"],
@@ -358,6 +357,7 @@ def test_parameters_are_the_default_of_a_function_that_is_named() -> None:
         found = targets(C, "-f", "visit", *words)
         assert all(one.labels == () for one in found.chosen), words
     assert labels(targets(C, "-f", "visi*")) == [("visit", [])]
+    assert labels(targets(C, "-f", "visit", "--return")) == [("visit", ["$retval"])]
 
 
 def test_what_has_no_parameters_is_traced_without() -> None:
