@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.diag.diagnostic import Diagnostic
 from fetchc.lang.base import Language
 from fetchc.lang.c_language import CPLUSPLUS
-from fetchc.program.entities import FrameRelative, InMemory
+from fetchc.program.entities import FrameRelative, Indirect, InMemory
 from fetchc.program.types import ArrayType, PointerType, VoidType
 
 TYPE_CHECKING = False
@@ -82,9 +82,9 @@ def _cautions(program: Program, function: Function) -> tuple[Diagnostic, ...]:
 
 
 def _is_optimized(program: Program, function: Function) -> bool:
-    # Otherwise all parameters are in slots of the frame.
+    # Otherwise all parameters, or their addresses, are in slots of the frame.
     return any(
-        not isinstance(extent.place, InMemory | FrameRelative)
+        not isinstance(extent.place, InMemory | FrameRelative | Indirect)
         for parameter in program.parameters(function)
         for extent in program.extents(parameter, function)
     )

@@ -224,6 +224,7 @@ def test_what_is_shown_was_passed(compiler: str, level: str, seed: int, tmp_path
     print("wrong:", *wrong, sep="\n  ")
     print(f"of {needed} numbers and what pointers lead to {len(missing)}: {missing}")
     assert wrong == []
+    assert not (level == "0" and merged)  # rustc merges nothing that it does not optimize
     assert compared > FUNCTIONS
     assert len(missing) <= CEILING * needed, missing
 
