@@ -132,6 +132,12 @@ class Head:
         self.span = span
 
 
+# Characters that are written with a backslash. Source: C11, 6.4.4.4; Go and Rust have less.
+_ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13} | {
+    mark: ord(mark) for mark in "\\'\""
+}
+
+
 class Builder:
     """Builds the tree of one string. :mod:`fetchc.syntax.lalr` calls a method for each action."""
 
@@ -419,6 +425,26 @@ class Builder:
     def integer_value(self, children: list[Token], span: Span) -> Integer:
         """A number."""
         return Integer(number(children[0].text, span), span)
+
+    def character_value(self, children: list[Token], span: Span) -> Integer:
+        """``'G'``, ``'\\n'``, ``'\\x1b'``, ``'\\0'``: a number that all languages agree on."""
+        text = children[0].text[1:-1]
+        escape = text[1:]
+        if text[0] != "\\":
+            code = ord(text)
+        elif escape in _ESCAPES:
+            code = _ESCAPES[escape]
+        elif escape[0] == "x" and len(escape) == 3:
+            code = int(escape[1:], 16)
+        elif len(escape) <= 3 and set(escape) <= set("01234567"):
+            code = int(escape, 8)
+        else:
+            raise reject("FC0101", f"there is no escape `{shown(text)}`", span, "no character")
+        if code > 0x7F:
+            what = f"the number of `{shown(text)}` depends on the language"
+            help = f"write the number: `{code}`"
+            raise reject("FC0101", what, span, "beyond ASCII", help=help)
+        return Integer(code, span)
 
     def number_value(self, children: list[Token], span: Span) -> FloatNumber:
         """A number with a fraction or an exponent."""

@@ -238,8 +238,8 @@ _PAIRS = {")": "(", "]": "["}
 _CLOSERS = {"COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`", "MORETHAN": "`>`"}
 # Terminals that begin a value and cannot continue one.
 _VALUES = frozenset(
-    ("NAME", "PATH", "QUOTED", "INTEGER", "NUMBER", "SPECIAL", "REGISTER", "CALL", "SIZEOF",
-     "OFFSETOF", "CONTAINER_OF", "NAMED_CAST")
+    ("NAME", "PATH", "QUOTED", "CHARACTER", "INTEGER", "NUMBER", "SPECIAL", "REGISTER", "CALL",
+     "SIZEOF", "OFFSETOF", "CONTAINER_OF", "NAMED_CAST")
 )  # fmt: skip
 
 

@@ -115,7 +115,7 @@ def test_accepted_terminals_are_not_those_of_the_state(text: str) -> None:
 
 @pytest.mark.parametrize(("grammar", "start"), [case[1:] for case in CASES])
 def test_sentences_reach_every_rule(grammar: str, start: str) -> None:
-    choose = random.Random(1)
+    choose = random.Random(2)
     actions: set[str] = set()
     accepted = 0
     for _ in range(4000):

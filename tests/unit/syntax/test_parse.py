@@ -47,6 +47,10 @@ CANONICAL = {
     "v.size()": "v.size()",
     "x.(*dns.Msg).Id": "x.(*dns.Msg).Id",
     "x.(map[string]int)": "x.(map[string]int)",
+    # characters
+    "c == 'x'": "c == 120",
+    "a['\\n']": "a[10]",
+    r"a[0 + '\12' + '\x1B' + '\'' + '\\']": "a[168]",
     # names
     "n@12": "n@12",
     "n@12->a.b + n@12.c": "n@12->a.b + n@12.c",
