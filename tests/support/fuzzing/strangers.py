@@ -91,7 +91,8 @@ for name in source.sample(files, 4):
             case 2: os.symlink(victim, path)
             case 3: os.mkdir(path)
 own = f"/tmp/perf-{os.getpid()}"
-match source.randrange(6):
+left = os.path.lexists(own + ".map")  # by a process of that number, which has ended
+match source.randrange(6) if not left else None:
     case 0: os.mkfifo(own + ".map")
     case 1: os.symlink(victim, own + ".map")
     case 2:
@@ -105,7 +106,7 @@ match source.randrange(6):
                 held[-1].write(f"{start} 10 void [x\x1b[2J] A::\u202eb()[Tier0]\n")
         held[-1].write(source.choice(["", "7000 20 a\x1b[2Jb\n", "nonsense\n", "0 0 0\n" * 1000]))
         held[-1].flush()
-match source.randrange(4):
+match source.randrange(4) if not os.path.lexists(own + ".symbols") else None:
     case 0: os.symlink(os.path.dirname(victim), own + ".symbols")
     case 1: os.mkdir(own + ".symbols"); os.symlink(victim, own + ".symbols/x")
 print("ready", flush=True)
