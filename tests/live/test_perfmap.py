@@ -15,6 +15,7 @@ import pytest
 
 from fetchc.cli import main
 from tests.support.dotnet import NET9, NETCORE31, compiled, host, missing
+from tests.support.schemas import errors
 from tests.support.toolchains import ROOT
 
 pytestmark = pytest.mark.live
@@ -95,6 +96,7 @@ def test_perf_shows_names_of_all_code(
         assert recorder.wait(60) in (0, 1)  # perf ends with the status of its command
     assert main(["perfmap", "merge", str(running.pid), "--format", "json"]) == 0
     printed = json.loads(capsys.readouterr().out)
+    assert errors("perfmap", printed) == []
     assert printed["compiled"] >= 2
     assert printed["precompiled"] > 20_000
     plain = frames(recording)

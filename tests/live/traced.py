@@ -18,6 +18,7 @@ import pytest
 from fetchc.cli import main
 from fetchc.tracer.install import hits
 from fetchc.tracer.tracefs import Tracefs
+from tests.support.schemas import trace_errors
 from tests.support.toolchains import ROOT, require
 from tests.support.tracefs import require_uprobes
 
@@ -35,6 +36,7 @@ __all__ = [
 
 SECONDS = 60  # what takes longer never comes
 _TRACEFS = Path("/sys/kernel/tracing")
+_HELD_TO_SCHEMA = 50  # lines of a trace
 
 SOURCE = r"""
 #include <setjmp.h>
@@ -137,8 +139,11 @@ class Traced:
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """The lines as JSON."""
-        return [json.loads(line) for line in self.lines]
+        """The lines as JSON; each is what its schema says."""
+        found = [json.loads(line) for line in self.lines]
+        for each in found[:_HELD_TO_SCHEMA]:
+            assert trace_errors(each) == []
+        return found
 
     @property
     def args(self) -> list[dict[str, Any]]:
@@ -192,6 +197,7 @@ def event(child: subprocess.Popen[str]) -> dict[str, object]:
         assert line, "no event came"
         if line.startswith("{"):
             found: dict[str, object] = json.loads(line)
+            assert trace_errors(found) == []
             return found
 
 
