@@ -38,9 +38,18 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.driver.check_definitions import Checked
     from fetchc.driver.explain_fetch import Explained
-    from fetchc.ir.fetch import Decode, Fetch, Store
+    from fetchc.ir.fetch import Decode, Fetch, Store, Value
 
-__all__ = ["decode", "document", "explanation", "refused", "verdicts"]
+__all__ = [
+    "chain_document",
+    "decode",
+    "diagnostic_document",
+    "document",
+    "explanation",
+    "refused",
+    "value_document",
+    "verdicts",
+]
 
 
 def document(
@@ -110,7 +119,12 @@ def _probe(probe: Probe, arguments: Sequence[Argument]) -> dict[str, Any]:
 
 def chain_document(fetched: Fetch, word_bytes: int) -> dict[str, Any]:
     """A fetch as data: what it begins at, the loads that follow, and what is stored of the last."""
-    base, loads = chain(fetched.value, word_bytes)
+    return {**value_document(fetched.value, word_bytes), "store": _store(fetched.store)}
+
+
+def value_document(value: Value, word_bytes: int) -> dict[str, Any]:
+    """What a value begins at, and the loads that follow."""
+    base, loads = chain(value, word_bytes)
     begin: dict[str, Any]
     match base:
         case Register(name):
@@ -121,8 +135,8 @@ def chain_document(fetched: Fetch, word_bytes: int) -> dict[str, Any]:
             begin = {"kind": "return_value"}
         case Comm():
             begin = {"kind": "comm"}
-        case Immediate(value):
-            begin = {"kind": "constant", "value": value}
+        case Immediate(constant):
+            begin = {"kind": "constant", "value": constant}
         case Absolute(address):
             begin = {"kind": "address", "value": address}
         case Image(offset):
@@ -134,7 +148,7 @@ def chain_document(fetched: Fetch, word_bytes: int) -> dict[str, Any]:
         case _:
             assert_never(base)
     steps = [{"offset": one.offset} | ({"user": True} if one.user else {}) for one in loads]
-    return {"base": begin, "loads": steps, "store": _store(fetched.store)}
+    return {"base": begin, "loads": steps}
 
 
 def _store(store: Store) -> dict[str, Any]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.driver.explain_fetch import Explained
     from fetchc.driver.expression_completion import Candidate
     from fetchc.driver.probe_output import Named
-    from fetchc.driver.visible_variables import VisibleVariable
+    from fetchc.driver.visible_variables import ParameterPlace, VisibleVariable
     from fetchc.emit.output_formats import Event, Written
     from fetchc.ir.fetch import Decode
     from fetchc.program import protocol
@@ -294,6 +294,13 @@ class Probe:
 
         with self._lock:
             return visible(self._program, self._found, self._kernel)
+
+    def parameters(self) -> tuple[ParameterPlace, ...]:
+        """The function's parameters, with the places of their bytes, or why they have none."""
+        from fetchc.driver.visible_variables import parameter_places
+
+        with self._lock:
+            return parameter_places(self._program, self._found)
 
     def completions(self, text: str) -> list[Candidate]:
         """How an argument that begins with ``text`` can go on; empty where nothing fits."""

@@ -254,7 +254,7 @@ def _described(what: str, command: str, word: str, options: Options) -> list[Can
     if what in ("TYPE", "GLOB"):
         return _containing(sorted(program.types()), word, "a type")
     if what == "TYPE[.FIELD]":
-        return _fields(program, word)
+        return _functions(program, word) if options.params else _fields(program, word)
     if what not in _EXPRESSIONS:
         return []
     if "@" in word and not word.rpartition("@")[2].strip().isdecimal():

@@ -33,7 +33,7 @@ GROUPS = (
         "function", "functions", "prototypes", "at", "return", "unsafe_return", "active", "kernel",
     )),
     ("What to fetch", "--expr '-r.Count'", (
-        "expr", "calls_only", "depth", "batch", "long", "full_types", "fields",
+        "expr", "calls_only", "depth", "batch", "long", "full_types", "params", "fields",
     )),
     ("Which events", "-p nginx --filter 'n > 3' --timeout 10s", (
         "pid", "no_enable", "filter", "count", "timeout", "strict",

@@ -99,11 +99,11 @@ COMMANDS = {
         (*_RUNNING, "drawn", *_READING),
     ),
     "offsets": Command(
-        "offsets", "compare where members are, over many binaries",
+        "offsets", "compare where members and parameters are, over many binaries",
         ("operands", "TYPE[.FIELD]"), 0, None,
         (
-            "binaries", "reference", "debug_dir", "tabled", "fields", "into", "verify", "version",
-            *_READING,
+            "binaries", "reference", "debug_dir", "params", "tabled", "fields", "into", "verify",
+            "version", *_READING,
         ),
     ),
     "btf": Command(
@@ -229,6 +229,9 @@ OPTIONS = {
     "tabled": Option(
         "format", ("--format",), "F", "text, json; by version of a module: builds, otel-go, obi",
         ("text", "json", "builds", "otel-go", "obi"),
+    ),
+    "params": Option(
+        "params", ("--params",), None, "operands are functions: where their parameters are"
     ),
     "fields": Option(
         "fields", ("--fields",), "FILE", "the members that a tracker_input.json names"
@@ -389,6 +392,7 @@ class Options:
         self.full_types = False
         # Of `offsets`.
         self.binaries: list[str] = []
+        self.params = False
         self.fields = ""
         self.into = ""
         self.verify = ""

@@ -1,4 +1,8 @@
-"""Every name visible at a probe site, with its place and its fetch-arg or the reason why not."""
+"""Every name visible at a probe site, with its place and its fetch-arg or the reason why not.
+
+Of the parameters also their places as data: which bytes of each are in which register, or at the
+end of which loads.
+"""
 
 from __future__ import annotations
 
@@ -8,21 +12,25 @@ from fetchc.check.locations import describe_place
 from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import CompileError
 from fetchc.driver.compile import compile_argument
-from fetchc.program.entities import ABSENCES, Absent, Place
+from fetchc.lower.fetches import load_word, located
+from fetchc.program.entities import ABSENCES, Absent, Piece, Pieces, Place
 from fetchc.program.types import PointerType
+from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.check.probe_site import ProbePoint
+    from fetchc.check.probe_site import ProbePoint, Site
+    from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.ir.fetch import Value
     from fetchc.program.entities import Absence, Variable
     from fetchc.program.protocol import Program
     from fetchc.quantities import TypeId
     from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["VisibleVariable", "visible"]
+__all__ = ["ParameterPlace", "PlacePiece", "VisibleVariable", "parameter_places", "visible"]
 
 
 class VisibleVariable(Record):
@@ -154,3 +162,88 @@ def _no_names(program: Program, found: ProbePoint) -> CompileError:
         notes=notes,
         help=f"{help}; or use `$arg1`, `%di` with a cast",
     )
+
+
+# ------------------------------------------------------------------------------
+# Parameters by the places of their bytes.
+
+
+class PlacePiece(Record):
+    """The ``size`` bytes of a parameter from ``offset`` on are what ``value`` fetches."""
+
+    offset: int
+    size: int | None
+    value: Value
+
+
+class ParameterPlace(Record):
+    """Where a parameter is at a probe: ``pieces`` by their offsets in it.
+
+    ``size`` is in bytes, None where the type has none. ``reason`` says why there are no pieces, or
+    fewer than the parameter has bytes, else it is None. ``warning`` is about sources that
+    contradict each other. ``word_bytes`` are an address's.
+    """
+
+    function: str
+    name: str
+    type: str
+    size: int | None
+    pieces: tuple[PlacePiece, ...]
+    reason: str | None
+    warning: Diagnostic | None
+    word_bytes: int
+
+    @property
+    def field(self) -> str:
+        """The function and the parameter, as a table names its rows."""
+        return f"{self.function}({self.name})"
+
+
+def parameter_places(program: Program, found: ProbePoint) -> tuple[ParameterPlace, ...]:
+    """The parameters of the site's function, in their order; those without a name are left out.
+
+    Raises CompileError FC0903 where no debug information has them, FC0206 where the site is not in
+    that function's own code alone: at returns, and in inlined copies.
+    """
+    function = found.site.function
+    if found.more or found.kind not in ("entry", "body", "offset"):
+        from fetchc.diag.diagnostic import reject
+
+        raise reject(
+            "FC0206",
+            f"parameters of `{found.site.named_after}` have no one place: it is `{found.kind}`",
+            notes=("it has one where a function's own code begins",),
+            help="name a function with code of its own; `fetchc variables` shows other points",
+        )
+    if function is None or function.die is None:
+        raise _no_names(program, found)
+    listed = program.parameters(function)
+    return tuple(
+        [_parameter(found.site, each) for each in listed if each.name and each.kind == "parameter"]
+    )
+
+
+def _parameter(site: Site, variable: Variable) -> ParameterPlace:
+    assert site.function is not None
+    checker = Checker(site)
+    span = Span(0, len(variable.name))
+    size = checker.size(variable.type)
+    pieces: list[PlacePiece] = []
+    reason = warning = None
+    try:
+        place, warning = variable_place(site, variable, span)
+    except CompileError as refusal:
+        place, reason = Pieces(()), refusal.diagnostics[0].message
+    whole = Piece(ByteOffset(0), ByteSize(size or site.program.word_bytes), place)
+    for piece in place.pieces if isinstance(place, Pieces) else (whole,):
+        try:
+            where = located(site, piece.place, piece.size, span, variable.name)
+            value = load_word(site, where, span)
+        except CompileError as refusal:
+            reason = reason or refusal.diagnostics[0].message
+            continue
+        pieces.append(PlacePiece(piece.offset, None if size is None else piece.size, value))
+    return ParameterPlace(
+        site.named_after, variable.name, checker.spell(variable.type), size, tuple(pieces),
+        reason, warning, site.program.word_bytes,
+    )  # fmt: skip

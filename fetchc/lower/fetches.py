@@ -85,6 +85,7 @@ __all__ = [
     "is_character",
     "is_string_pointer",
     "load_word",
+    "located",
     "low_bits",
     "memory_of",
     "number",
@@ -196,7 +197,7 @@ def where(site: Site, node: Typed) -> Where:
     """Where the object or value of ``node`` is."""
     match node:
         case Located(place=place, name=name):
-            return _located(site, place, _bytes(site, node), node.span, name)
+            return located(site, place, _bytes(site, node), node.span, name)
         case Subobject(base=base, offset=offset):
             whole = where(site, base)
             if isinstance(whole, ImplicitValue) and not site.program.little_endian:
@@ -310,7 +311,7 @@ def piece_at(
     low = found.offset
     for piece in found.pieces:
         if piece.offset <= low and low + size <= piece.offset + piece.size:
-            piece_location = _located(site, piece.place, piece.size, span, found.name)
+            piece_location = located(site, piece.place, piece.size, span, found.name)
             inner = inside(piece_location, low - piece.offset)
             assert not isinstance(inner, Composite)
             return inner
@@ -335,7 +336,11 @@ def _bytes(site: Site, node: Located | Special) -> int:
     return site.program.word_bytes if size is None else size
 
 
-def _located(site: Site, place: entities.Place, size: int, span: Span, name: str = "") -> Where:
+def located(site: Site, place: entities.Place, size: int, span: Span, name: str = "") -> Where:
+    """Where an object of ``size`` bytes with that place is; ``name`` is a variable's, for people.
+
+    Raises CompileError where no probe can read it.
+    """
     match place:
         case entities.InRegister(register=register):
             return InValue(Register(_register_name(site, register, span, name)), 0, size)
@@ -348,7 +353,7 @@ def _located(site: Site, place: entities.Place, size: int, span: Span, name: str
         case entities.Named(rule=rule, name=name):
             return InValue(KernelValue(rule, name), 0, size)
         case entities.Indirect(pointer=inner, offset=offset):
-            pointer = _located(site, inner, site.program.word_bytes, span, name)
+            pointer = located(site, inner, site.program.word_bytes, span, name)
             return Memory(load_word(site, pointer, span), offset)
         case entities.Constant(value=value, size=room):
             return ImplicitValue(value, room)

@@ -50,6 +50,8 @@ RUNS = [
     ("types", f"types no_such_type --format json -x {C}", 1),
     ("offsets", f"offsets bits.five main.Msg.Ns --format json -x {C} -x {GO}", 1),
     ("offsets", f"offsets main.Msg.Ns --format json -x {GO} -x no_such_file", 3),
+    ("offsets-params", f"offsets --params *handleRequest --format json -x {GO} -x {OLD_GO}", 0),
+    ("offsets-params", f"offsets --params visit nothing --format json -x {C} -x no_such_file", 3),
     ("offsets-builds", f"offsets runtime.g.goid runtime.g.x --format builds -x {GO}", 0),
     ("offsets-otel-go", f"offsets runtime.g.goid runtime.g.x --format otel-go -x {GO}", 0),
     ("offsets-obi", f"offsets runtime.g.goid runtime.g.x --format obi -x {OLD_GO} -x {GO}", 0),

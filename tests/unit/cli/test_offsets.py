@@ -81,3 +81,46 @@ def test_the_garbage_of_a_process_of_others_is_not_frozen(words: list[str]) -> N
     before = gc.get_freeze_count(), gc.isenabled()
     assert main(words) == 0
     assert (gc.get_freeze_count(), gc.isenabled()) == before
+
+
+def test_parameters_of_functions(capsys: pytest.CaptureFixture[str]) -> None:
+    name = "main.(*server).forward"
+    assert main(["offsets", "--params", name, *binaries(GO[1])]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"{name}(s)          8  *main.server  %ax",
+        f"{name}(q)         24  main.Question  +0 %bx, +8 %cx, +16 %di, +18 %si",
+        f"{name}(depth)      1  int8  %r8",
+        f"{name}(final)      1  bool  %r9",
+    ]
+    assert main(["offsets", "--params", name, *binaries(*GO), "--format", "json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert [row["differs"] for row in table["parameters"]] == [["pieces"]] * 4
+    old, new = table["parameters"][2]["found"]
+    stack = {"base": {"kind": "register", "name": "sp"}, "loads": [{"offset": 40}]}
+    assert old["pieces"] == [{"offset": 0, "size": 1, **stack}]
+    assert new["pieces"][0]["base"] == {"kind": "register", "name": "r8"}
+
+
+def test_one_function_that_cannot_be_probed_hides_no_other(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["offsets", "--params", "runtime.a*", *binaries(GO[1])]) == 1
+    printed = capsys.readouterr()
+    assert "runtime.acquirep(pp)" in printed.out
+    assert printed.err.count("error[") == 1  # runtime.abort
+    assert "error[FC0515]" in printed.err
+
+
+@pytest.mark.parametrize("point", ["runtime.add", "main.main%return"])
+def test_parameters_have_their_places_at_an_entry(
+    point: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["offsets", "--params", point, *binaries(GO[1])]) == 1  # inlined; several returns
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("error[FC0206]")) == ("", 1)
+
+
+@pytest.mark.parametrize("more", [["--into", "x"], ["--format", "obi"]])
+def test_parameters_have_no_version(more: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["offsets", "--params", "main.main", *more, *binaries(GO[1])]) == 2
+    assert "leave --params out" in capsys.readouterr().err
