@@ -213,8 +213,8 @@ OPTIONS = {
     "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
     "compiled": Option(
         "format", ("--format",), "F",
-        "fetcharg (one an expression), probe, perf, bpftrace, tetragon or json",
-        ("fetcharg", "probe", "perf", "bpftrace", "tetragon", "json"),
+        "fetcharg (one an expression), probe, perf, bpftrace, tetragon, systemtap or json",
+        ("fetcharg", "probe", "perf", "bpftrace", "tetragon", "systemtap", "json"),
     ),
     "btf": Option("btf", ("--btf",), "FILE", "with --format tetragon: the file of BTF to write"),
     "bpftrace_version": Option(

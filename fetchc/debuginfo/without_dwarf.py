@@ -93,6 +93,10 @@ class NoEvidence:
         """False: variables are where they are."""
         return False
 
+    def is_in_address_table(self, address: Address) -> bool:
+        """False: it has no such table."""
+        return False
+
     def is_optimized(self, function: Function) -> bool:
         """False: the file does not say."""
         return False

@@ -74,7 +74,7 @@ TITLES = {
     "FC0607": "an executable may have its own copy of the variable",
     "FC0608": "the kernel prints a signed bit field unsigned",
     "FC0609": "some calls end without a probed return instruction",
-    "FC0610": "bpftrace may refuse to probe inside a function",
+    "FC0610": "the tool may refuse to probe at this address",
     "FC0611": "perf prints signed numbers of one and two bytes unsigned",
     "FC0612": "a killed session left its definitions in the kernel",
     "FC0613": "the traced file was replaced or deleted",

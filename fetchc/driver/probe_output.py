@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fetchc.check.probe_site import ProbePoint, Site
     from fetchc.driver.compile import Compiled, Part
     from fetchc.ir.fetch import Fetch
+    from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
     from fetchc.target.kernel_versions import Kernel
 
@@ -81,7 +82,14 @@ def event(
         _is_elf(program.path),
         static,
         build_id=program.build_id or "",
+        listed_in=_listed_in(program, function, site.address),
     )
+
+
+def _listed_in(program: Program, function: Function | None, address: Address) -> str:
+    if function is None or function.die is None:
+        return ""
+    return ".debug_aranges" if program.evidence.is_in_address_table(address) else ".debug_info"
 
 
 def _point(site: Site) -> KernelPoint:

@@ -38,6 +38,7 @@ FORMATS = {
     "perf": "fetchc.emit.perf_probe",
     "bpftrace": "fetchc.emit.bpftrace_program",
     "tetragon": "fetchc.emit.tetragon_policy",
+    "systemtap": "fetchc.emit.systemtap_script",
 }
 
 
@@ -79,7 +80,8 @@ class Event(Record):
     file. ``start``: it is the first of a function that has a symbol. ``ambiguous``: ``offset``,
     taken for an address, is one of the file too. ``machine`` is a key of targets/arch.
     ``elf``: the file is of that format, whose addresses tools can tell from offsets.
-    ``build_id``: the file's, empty without one.
+    ``build_id``: the file's, empty without one. ``listed_in``: the section of the debug information
+    that says which unit has the address: .debug_aranges, else .debug_info; empty without one.
     ``counted``: the program passes the probe by unless a counter of its memory is raised.
     ``static`` is ``provider:name`` of such a probe that is at this address alone.
     ``point``: the probe is in the kernel, and what is said of a file does not count.
@@ -102,6 +104,7 @@ class Event(Record):
     static: str = ""
     point: KernelPoint | None = None
     build_id: str = ""
+    listed_in: str = ""
 
 
 class Written(Record):

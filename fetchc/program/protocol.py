@@ -179,6 +179,9 @@ class Evidence(Protocol):
     def may_be_copied(self, variable: Variable, address: Address) -> bool:
         """Whether an executable may hold the live copy of this shared library's variable."""
 
+    def is_in_address_table(self, address: Address) -> bool:
+        """Whether the table of addresses (.debug_aranges) says which unit has the address."""
+
     def is_optimized(self, function: Function) -> bool:
         """Whether the debug information shows that its compiler optimized the function."""
 

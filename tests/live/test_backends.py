@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
-from collections import defaultdict
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import fetchc
-from fetchc.ir.fetch import Decode
-from tests.live.reading import Unreadable, read, same
-from tests.support.programs import Value, calls, expressions, fixture
+from tests.support.programs import fixture
+from tests.support.tool_values import Asked, asked_of, compared_values, together
 from tests.support.toolchains import require
 from tests.support.tools import (
-    Printed,
     bpftrace_version,
     missing,
     run_bpftrace,
@@ -36,117 +31,20 @@ FIXTURES = [
     "go/dnsforward/go1.15",
     "go/dnsforward/go1.27",
 ]
-_BATCH = 12  # expressions of one event
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """Some expressions of one function, in one event."""
-
-    event: str
-    function: str
-    probe: fetchc.Probe
-    arguments: tuple[fetchc.Argument, ...]
-
-
-def _asked(name: str, format: str) -> list[_Asked]:
-    """Every expression that a fixture prints and that ``format`` takes, named v0, v1, ..."""
-    program = fetchc.open(str(fixture(name)))
-    found: list[_Asked] = []
-    for function, reported in expressions(name).items():
-        plain = function.removesuffix("%return")
-        try:
-            probe = program.probe(plain, returns=plain != function)
-        except fetchc.CompileError:
-            continue  # what is refused, and why, tests/live/comparing.py looks at
-        taken: list[fetchc.Argument] = []
-        for expression in reported:
-            try:
-                argument = probe.compile(f"v{len(taken)}={expression}")
-                probe.written(format, [argument])
-            except fetchc.CompileError:
-                continue
-            taken.append(argument)
-        for low in range(0, len(taken), _BATCH):
-            some = tuple(taken[low : low + _BATCH])
-            found.append(_Asked(f"ev{len(found)}", function, probe, some))
-    return found
-
-
-def _texts(asked: list[_Asked], format: str, group: str) -> list[str]:
-    return [each.probe.written(format, each.arguments, group, each.event).text for each in asked]
-
-
-def _program(asked: list[_Asked], which: str = "installed") -> str:
-    # One program for all events, as `fetchc compile` prints it for several functions.
-    from fetchc.emit.output_formats import written
-
-    events = [one for each in asked for one in each.probe.events(each.arguments, "g", each.event)]
-    return written("bpftrace", events, version=bpftrace_version(which)).text
-
-
-def _compared(
-    asked: list[_Asked], reported: Printed, printed: str, exact: bool = False
-) -> tuple[int, list[str]]:
-    """How many values were compared, and each that is not what the program printed.
-
-    ``exact``: the tool itself printed signs, and no more of a text than there is.
-    """
-    of_function = defaultdict(list)
-    for call in calls(printed):
-        of_function[call.function].append(call)
-    compared, wrong = 0, []
-    for each in asked:
-        returns = each.function.endswith("%return") and f"{each.event}__return" in reported
-        hits = reported.get(f"{each.event}__return" if returns else each.event, [])
-        expected = of_function[each.function]
-        if len(hits) != len(expected):
-            wrong.append(f"{each.function}: {len(hits)} hits of {len(expected)} calls")
-        for hit, call in zip(hits, expected, strict=False):
-            for argument in each.arguments:
-                compared += 1
-                got, told_of = _value(each, argument, hit, exact), call.values[argument.expression]
-                decode = argument.whole.parts[0].decode
-                if isinstance(got, Unreadable) or not same(got, told_of, decode):
-                    wrong.append(f"{each.function}: {argument.text}: {got!r} is not {told_of!r}")
-    return compared, wrong
-
-
-def _value(
-    asked: _Asked, argument: fetchc.Argument, hit: dict[str, str], exact: bool
-) -> Value | Unreadable:
-    named = [one for one in asked.probe.named(asked.arguments) if one.text == argument.text]
-    own = [one for one in named if one.companion_of is None]
-    length = [int(hit[one.name], 0) for one in named if one.companion_of is not None]
-    decode = own[0].part.decode
-    if exact and decode.kind in ("integer", "char", "enum", "text"):
-        decode = Decode(decode.kind, count=decode.count, enumerators=decode.enumerators)
-    printed, decode = _whole(own[0].name, hit, decode)
-    try:
-        return read(printed, decode, length[0] if length else None)
-    except Unreadable as error:
-        return error
-
-
-def _whole(name: str, hit: dict[str, str], decode: Decode) -> tuple[str, Decode]:
-    """A value's printed form; perf has the elements of a list one by one, and bytes of texts."""
-    pieces = sorted(
-        (int(match[1]), value)
-        for key, value in hit.items()
-        if (match := re.fullmatch(rf"{name}_(\d+)", key))
-    )
-    if not pieces:
-        return hit[name], decode
-    if name in hit:
-        joined = ",".join([hit[name].strip("{}"), *[value.strip("{}") for _, value in pieces]])
-        return f"{{{joined}}}", Decode(decode.kind, 8, count=len(joined.split(",")))
-    return f"{{{','.join(value for _, value in pieces)}}}", decode
 
 
 def _require(tool: str) -> None:
     reason = missing(tool)
     if reason:
         pytest.skip(reason)
+
+
+def _program(asked: list[Asked], which: str = "installed") -> str:
+    return together("bpftrace", asked, bpftrace_version(which)).text
+
+
+def _texts(asked: list[Asked], format: str, group: str) -> list[str]:
+    return [each.probe.written(format, each.arguments, group, each.event).text for each in asked]
 
 
 def _own(folder: Path) -> Path:
@@ -161,10 +59,10 @@ def _own(folder: Path) -> Path:
 )
 def test_bpftrace_prints_what_the_program_did(name: str, which: str, tmp_path: Path) -> None:
     _require("bpftrace")
-    asked = _asked(name, "bpftrace")
+    asked = asked_of(name, "bpftrace")
     program = _program(asked, which)
     reported, printed = run_bpftrace(program, fixture(name), tmp_path, which)
-    compared, wrong = _compared(asked, reported, printed, exact=True)
+    compared, wrong = compared_values(asked, reported, printed, exact=True)
     assert not wrong, "\n".join(wrong)
     assert compared >= 100, compared
 
@@ -173,10 +71,10 @@ def test_bpftrace_prints_what_the_program_did(name: str, which: str, tmp_path: P
 def test_perf_reads_back_what_the_program_printed(name: str, tmp_path: Path) -> None:
     _require("perf")
     group = f"fetchc_perf_{os.getpid()}"
-    asked = sorted(_asked(name, "perf"), key=lambda each: "%" not in each.function)[:8]
+    asked = sorted(asked_of(name, "perf"), key=lambda each: "%" not in each.function)[:8]
     lines = "\n".join(_texts(asked, "perf", group))
     reported, printed = run_perf(lines, group, fixture(name), tmp_path)
-    compared, wrong = _compared(asked, reported, printed)
+    compared, wrong = compared_values(asked, reported, printed)
     assert not wrong, "\n".join(wrong)
     assert compared >= 80, compared
 
@@ -184,7 +82,7 @@ def test_perf_reads_back_what_the_program_printed(name: str, tmp_path: Path) -> 
 def test_a_wrong_program_is_noticed(tmp_path: Path) -> None:
     _require("bpftrace")
     name = FIXTURES[0]
-    asked = _asked(name, "bpftrace")
+    asked = asked_of(name, "bpftrace")
     text = _program(asked)
     mutants = {
         "another member": ('(int32)reg("si")', '(int32)reg("dx")'),
@@ -195,16 +93,16 @@ def test_a_wrong_program_is_noticed(tmp_path: Path) -> None:
     for what, (right, other) in mutants.items():
         assert right in text, what
         reported, printed = run_bpftrace(text.replace(right, other), fixture(name), tmp_path)
-        assert _compared(asked, reported, printed, exact=True)[1], what
+        assert compared_values(asked, reported, printed, exact=True)[1], what
 
 
 def test_a_wrong_command_line_is_noticed(tmp_path: Path) -> None:
     _require("perf")
     group = f"fetchc_perf_{os.getpid()}"
-    asked = _asked(FIXTURES[0], "perf")[:1]
+    asked = asked_of(FIXTURES[0], "perf")[:1]
     lines = "\n".join(_texts(asked, "perf", group)).replace("+8(%di):s32", "+9(%di):s32")
     reported, printed = run_perf(lines, group, fixture(FIXTURES[0]), tmp_path)
-    assert _compared(asked, reported, printed)[1]
+    assert compared_values(asked, reported, printed)[1]
 
 
 def test_perf_takes_returns(tmp_path: Path) -> None:

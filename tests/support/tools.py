@@ -25,7 +25,8 @@ from tests.benchmark.newer import newer
 from tests.support.tracefs import unavailable
 
 __all__ = [
-    "Printed", "bpftrace_version", "missing", "run_bpftrace", "run_perf", "run_uprobe",
+    "Printed", "bpftrace_version", "missing", "run_bpftrace", "run_perf", "run_systemtap",
+    "run_uprobe", "translated_by_systemtap",
 ]  # fmt: skip
 
 Printed = dict[str, list[dict[str, str]]]
@@ -86,6 +87,58 @@ def run_bpftrace(
             _line(expected, line)
     _joined(expected)
     return expected, printed
+
+
+def run_systemtap(text: str, binary: Path, folder: Path) -> tuple[Printed, str]:
+    """Follow a script of SystemTap on ``binary`` within gdb: the hits, what the binary printed.
+
+    SystemTap itself runs what it has compiled to a module of the kernel, which a kernel has to
+    allow, and to be built for.
+    """
+    (folder / "script.stp").write_text(text + "\n", errors="surrogateescape")
+    program = Path(__file__).with_name("systemtap_in_gdb.py")
+    command: list[str | Path] = ["gdb", "-q", "-nx", "-batch", "-x", program, binary]
+    done = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False,
+        env=os.environ | {"FETCHC_STAP": str(folder)},
+    )  # fmt: skip
+    output = folder / "output"
+    assert output.exists(), done.stdout + done.stderr
+    expected: Printed = defaultdict(list)
+    for line in output.read_text(errors="surrogateescape").split("\n"):
+        if line:
+            _line(expected, line)
+    return expected, (folder / "printed").read_text().rstrip("\n")
+
+
+def translated_by_systemtap(text: str, folder: Path) -> str:
+    """What SystemTap finds wrong with a script as it translates it to C; empty for nothing.
+
+    It wants the tree of a kernel, and reads of it which of its features are there.
+    """
+    tree = folder / "kernel"
+    for name, content in _KERNEL_TREE.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(content)
+    (folder / "script.stp").write_text(text + "\n", errors="surrogateescape")
+    command: list[str | Path] = ["stap", "-r", tree, "-p3", folder / "script.stp"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=_SECONDS, check=False)
+    return "" if done.returncode == 0 else done.stderr
+
+
+_KERNEL_TREE = {
+    "Makefile": "",
+    "Module.symvers": "",
+    ".config": "CONFIG_UPROBES=y\nCONFIG_TRACEPOINTS=y\nCONFIG_ARCH_SUPPORTS_UPROBES=y\n",
+    "include/config/kernel.release": "6.1.0\n",
+    "include/generated/utsrelease.h": '#define UTS_RELEASE "6.1.0"\n',
+    "System.map": "".join(
+        [
+            f"{0xFFFFFFFF81000000 + 16 * number:x} T {name}\n"
+            for number, name in enumerate(["_stext", "uprobe_register", "task_work_add"])
+        ]
+    ),
+}
 
 
 def _line(expected: Printed, line: str) -> None:

@@ -208,6 +208,10 @@ class AddressTable:
             self._scanned.clear()
             raise
 
+    def is_listed(self, address: Address) -> bool:
+        """Whether .debug_aranges lists the address, so that no unit is read to find it."""
+        return self._from_aranges(address) is not None
+
     def _begin(self) -> Iterator[Unit]:
         # The units that are still to be read; of a big file, the ranges of others are cached.
         self._last = DieOffset(-1)

@@ -325,6 +325,10 @@ class DebugInfo:
         unit = self.unit_at(unit_section, start)
         return unit if unit.die_offset <= offset < unit.end else None
 
+    def is_in_address_table(self, address: Address) -> bool:
+        """Whether .debug_aranges says which unit has the address."""
+        return self._addresses.is_listed(address)
+
     def unit_of_address(self, address: Address) -> Unit | None:
         """The unit whose code is at ``address``; FC0909 where it is split off and not found."""
         found = self._addresses.unit_of(address)

@@ -649,6 +649,10 @@ class DwarfEvidence:
         symbol = linked_symbol(program._info, program._info.die(variable.die), variable.name)
         return may_be_copied(program._elf, symbol, address)
 
+    def is_in_address_table(self, address: Address) -> bool:
+        """Whether the table of addresses (.debug_aranges) says which unit has the address."""
+        return self._program._info.is_in_address_table(address)
+
     def is_optimized(self, function: Function) -> bool:
         """Whether its calls are described, or (before DWARF 4) may be left out for its age."""
         from fetchc.debuginfo.dwarf.call_sites import describes_tail_calls
