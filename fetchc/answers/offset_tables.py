@@ -108,7 +108,7 @@ def _asked(
             rows = _parameters(program, name, diagnostics) if parameters else program.offsets(name)
             found |= {row.field: row for row in rows}
         except CompileError as refusal:
-            if len(names) < 2 or refusal.diagnostics[0].code != "FC0903":  # no debug information
+            if len(names) < 2 or refusal.reason != "no debug information":
                 diagnostics += [(program.path, name, each) for each in refusal.diagnostics]
         except DebugInfoError as unreadable:
             diagnostics.append((program.path, name, unreadable.diagnostic))

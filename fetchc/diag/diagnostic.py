@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         "unknown type",
         "several functions",
         "no length",  # of a type without `len`
+        "no debug information",  # of a function, so no name is known in it
         # Probe points.
         "undecodable code",
         "different locations",  # at the addresses of one event

@@ -161,6 +161,7 @@ def _no_names(program: Program, found: ProbePoint) -> CompileError:
         f"{where} has no debug information in `{program.path}`, no name is known there",
         notes=notes,
         help=f"{help}; or use `$arg1`, `%di` with a cast",
+        reason="no debug information",
     )
 
 
