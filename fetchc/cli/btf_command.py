@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fetchc.ceilings import unwatch
-from fetchc.cli.output import replace_file
 from fetchc.cli.parsing_child import reader
 
 TYPE_CHECKING = False
@@ -31,7 +30,7 @@ def run(options: Options, output: Output) -> int:
     with reader(options, output, {"btf": built}) as asked:
         file: BtfFile = asked.ask("btf")
     unwatch()
-    replace_file(options.output, file.data)
+    output.replace_file(options.output, file.data)
     if options.format == "json":
         import json
 

@@ -106,9 +106,7 @@ def _for_tool(options: Options, output: Output, groups: list[tuple[Probe, list[A
     result = written(options.format, events, options.btf, _version(options.bpftrace_version))
     output.diagnostics(result.warnings, "")
     if result.btf:
-        from fetchc.cli.output import replace_file
-
-        replace_file(options.btf, result.btf)
+        output.replace_file(options.btf, result.btf)
     output.exact(result.text)
 
 

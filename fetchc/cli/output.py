@@ -22,6 +22,7 @@ __all__ = [
     "exit_status",
     "given_bytes",
     "given_lines",
+    "replace_file",
     "unreadable",
 ]
 
@@ -61,12 +62,16 @@ class Output:
 
     ``terminal`` says whether somebody looks at standard error, ``shown`` whether at the results,
     ``colored`` whether these have colours. ``full_types``: types of C++ are shown whole.
+    ``replace_file`` is :func:`replace_file`; a process without rights has its parent do it.
     """
 
-    __slots__ = ("_color", "_full_types", "_path", "colored", "results", "shown", "terminal")
+    __slots__ = (
+        "_color", "_full_types", "_path", "colored", "replace_file", "results", "shown", "terminal",
+    )  # fmt: skip
 
     def __init__(self, color: str, full_types: bool = False) -> None:
         self._full_types = full_types
+        self.replace_file = replace_file
         self.results: TextIO | None = None  # standard output
         self._path = ""
         self.terminal = sys.stderr is not None and sys.stderr.isatty()

@@ -14,10 +14,12 @@ import os
 import pickle
 import signal
 import sys
+from errno import EACCES
+from functools import partial
 from struct import Struct
 
 from fetchc.ceilings import Exceeded, unwatch, watch, watched
-from fetchc.cli.output import Unwritable, discard
+from fetchc.cli.output import Unwritable, discard, replace_file
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import DEFAULT, CacheFolder, Environment
 from fetchc.debuginfo.safe_open import check_owner, file_identity, open_regular
@@ -107,6 +109,8 @@ class Reader:
         folder = self._environment.cache
         if folder is not None and _own_file(binary):
             self._services["store"] = lambda name, content: cache.store(folder, name, content)
+        if options is not None:
+            self._services["replace"] = self._replace
 
     def __enter__(self) -> Reader:
         for stream in (sys.stdout, sys.stderr):
@@ -197,6 +201,13 @@ class Reader:
             self._services |= {one: getattr(transfers, one) for one in _TRANSFERS}
         return self._services.get(name)
 
+    def _replace(self, path: object, content: object) -> None:
+        # A file of results, which the user named: no other is the child's to choose.
+        named = (self._options.btf, self._options.into) if self._options is not None else ()
+        if not path or path not in named or not isinstance(content, bytes):
+            raise PermissionError(EACCES, f"no file of results: {path!a}")
+        replace_file(str(path), content)
+
     def _ended(self) -> DebugInfoError:
         status = os.waitstatus_to_exitcode(self._end())
         how = f"status {status}" if status >= 0 else signal.Signals(-status).name
@@ -234,6 +245,7 @@ class Reader:
             environment = self._delegated(channel, user)
             if self._options is not None:
                 self._options.environment = environment
+                self._output.replace_file = partial(channel.call, "replace")
             channel.send((_ANSWER, None))
             questions = {
                 **self._questions,
@@ -270,22 +282,13 @@ class Reader:
 
     def _delegated(self, channel: _Channel, user: int) -> Environment:
         # What the child cannot do it has its parent do.
-        def call(name: str, *arguments: object) -> Any:
-            channel.send((_CALL, name, arguments))
-            kind, value = channel.receive()
-            if kind == _BUG:
-                raise RuntimeError(f"for the reader:\n{value}")
-            if kind == _FAILURE:
-                raise value
-            return value
-
         def write(name: str, content: bytes) -> None:
-            if self._services:
-                call("store", name, content)
+            if "store" in self._services:
+                channel.call("store", name, content)
 
         own = self._environment
         folder = None if own.cache is None else CacheFolder(own.cache.path, user, write)
-        return Environment(folder, own.report, own.progress, own.processes, call, user)
+        return Environment(folder, own.report, own.progress, own.processes, channel.call, user)
 
 
 _TRANSFERS = ("download", "keep_download", "discard", "absent")
@@ -390,6 +393,16 @@ class _Channel:
             return _Plain(io.BytesIO(data), self._remote).load()
         except Exception as wrong:  # noqa: BLE001 - which one is for who wrote it to choose
             raise _Garbled(f"no message: {wrong!a}") from None
+
+    def call(self, name: str, *arguments: object) -> Any:
+        """What a service of the parent answers; raises what it raises."""
+        self.send((_CALL, name, arguments))
+        kind, value = self.receive()
+        if kind == _BUG:
+            raise RuntimeError(f"for the reader:\n{value}")
+        if kind == _FAILURE:
+            raise value
+        return value
 
     def close(self) -> None:
         for file in (self._source, self._target):

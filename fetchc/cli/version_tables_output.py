@@ -17,7 +17,6 @@ from fetchc.answers.version_tables import (
     semantic_version,
 )
 from fetchc.ceilings import unwatch
-from fetchc.cli.output import replace_file
 from fetchc.debuginfo.safe_open import read_regular
 from fetchc.diag.diagnostic import DebugInfoError
 
@@ -142,7 +141,7 @@ class _Run:
             self._collect(request)
         finally:
             if self._options.into:  # what was found is not lost, whatever ended this
-                replace_file(self._options.into, self._table.text(self._form).encode())
+                self._save()
         if self._options.verify:
             lines = difference(self._table, self._found)
             for line in lines:
@@ -169,13 +168,17 @@ class _Run:
                 if counter is not None:
                     counter(self._programs)
                 if self._options.into and time.monotonic() - saved > _SAVED:
-                    replace_file(self._options.into, self._table.text(self._form).encode())
+                    self._save()
                     saved = time.monotonic()
         finally:
             if executor is not None:
                 executor.shutdown(cancel_futures=True)
             if counter is not None:
                 counter.end()
+
+    def _save(self) -> None:
+        content = self._table.text(self._form).encode()
+        self._output.replace_file(self._options.into, content)
 
     def _take(self, each: Examined) -> None:
         self._programs += each.build is not None

@@ -454,6 +454,44 @@ def test_what_another_users_process_gives_to_read_is_read_without_root(
     assert "read by user 0" in capfd.readouterr().err
 
 
+def test_its_parent_writes_the_files_that_the_user_names(tmp_path: Path) -> None:
+    policy, table = tmp_path / "policy.btf", tmp_path / "table.json"
+    tmp_path.chmod(0o700)
+
+    def run(*words: str | Path) -> str:
+        command = [sys.executable, "-m", "fetchc", *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    with process_of(1234) as pid:
+        c, go = [
+            f"/proc/{pid}/root{path}" for path in (BINARY, CORPUS / "go/dnsforward/bin/go1.27")
+        ]
+        run("compile", "r->text", "-f", "visit", "-x", c, "--format", "tetragon", "--btf", policy)
+        words = "runtime.g.goid", "--format", "builds", "--into", table, "-x", go
+        run("offsets", *words)
+        assert "1 of them were known" in run("offsets", *words)
+    assert policy.read_bytes()[:2] == b"\x9f\xeb"
+    assert "1.27.3" in table.read_text()
+    assert {path.stat().st_uid for path in (policy, table)} == {0}
+
+
+def test_no_other_file_is_written_for_it(tmp_path: Path) -> None:
+    options, output = Options("compile"), Output("never")
+    options.btf = str(tmp_path / "named")
+
+    def write(path: str, content: bytes | str) -> None:
+        output.replace_file(path, content)  # type: ignore[arg-type]
+
+    with Reader({"write": write}, str(BINARY), output, options) as reader:
+        for path, content in ((str(tmp_path / "other"), b"x"), ("", b"x"), (options.btf, "x")):
+            with pytest.raises(PermissionError):
+                reader.ask("write", path, content)
+        reader.ask("write", options.btf, b"content")
+    assert [path.name for path in tmp_path.iterdir()] == ["named"]
+
+
 def test_the_root_of_a_container_is_a_stranger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
