@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["CAPABILITIES", "NOBODY", "give_up_root", "held_capabilities"]
+__all__ = ["CAPABILITIES", "NOBODY", "end_with", "give_up_root", "held_capabilities"]
 
 NOBODY = 65534
 """The user and group without rights. Source: kernel/sys.c, DEFAULT_OVERFLOWUID."""
@@ -108,6 +108,21 @@ def held_capabilities(status: str = "/proc/self/status") -> set[str]:
     return {name for name, bit in CAPABILITIES.items() if mask >> bit & 1}
 
 
+def end_with(parent: int) -> None:
+    """Have this process end when its parent, which has that PID, ends in whatever way.
+
+    Raises OSError where the kernel refuses.
+    """
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0):
+        error = ctypes.get_errno()
+        raise OSError(error, f"prctl: {os.strerror(error)}")
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 def give_up_root() -> None:
     """Become a user without rights, for good; the calling process must have one thread.
 
@@ -137,11 +152,7 @@ def give_up_root() -> None:
     # effective, permitted, inheritable: of capabilities 0 to 31, of those from 32 on
     header, data = pack("=Ii", _CAPABILITY_VERSION_3, 0), pack("=6I", kept, kept, 0, 0, 0, 0)
     step("capset", library.capset(header, data))
-    # Who started it waits for it. The change of user has cleared what was asked for before.
-    parent = os.getppid()
-    step("prctl", library.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
-    if os.getppid() != parent:
-        os._exit(1)
+    end_with(os.getppid())  # the change of user has cleared what was asked for before
     step("prctl", library.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
     program = filter_program(machine)
     code = b"".join([pack("=HBBI", *instruction) for instruction in program])

@@ -50,6 +50,14 @@ class Collection(Record):
     complete: frozenset[str] = frozenset()
     bounded: bool = False
 
+    @property
+    def asked(self) -> str:
+        """What tells these members, with their conditions and version, from others."""
+        members = sorted(
+            [(each.package, each.struct, each.field, each.first, each.last) for each in self.wanted]
+        )
+        return hashlib.sha256(repr((members, self.version)).encode()).hexdigest()[:16]
+
 
 class Examined(Record):
     """What one program has: its build ID, itself, rows of member, version and offset.
@@ -99,7 +107,7 @@ def _examined(label: str, path: str, wanted: Collection) -> Examined:
     versions[STANDARD] = standard
     if wanted.version:
         versions = {name: text or wanted.version for name, text in versions.items()}
-    build = Build(label, program.architecture, tuple(sorted(versions.items())))
+    build = Build(label, program.architecture, tuple(sorted(versions.items())), wanted.asked)
     if build_id in wanted.complete:
         return Examined(label, build_id, build, (), (), known=True)
     rows: list[tuple[Member, str, int | None]] = []
@@ -220,7 +228,7 @@ def add(table: VersionTable, found: Examined, modules: bool, absent: bool = Fals
     not have count, too.
     """
     lines = []
-    if found.build is not None and found.build_id:
+    if found.build is not None and found.build_id and not found.known:
         table.builds[found.build_id] = found.build
     for member, version, offset in found.rows:
         key = member if modules else member.replaced(module="")

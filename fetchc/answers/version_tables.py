@@ -63,11 +63,16 @@ class Member(Record):
 
 
 class Build(Record):
-    """One program: a name for people, its machine, the version of each module."""
+    """One program: a name for people, its machine, the version of each module.
+
+    ``asked`` says which members were looked up: what the table has none of is in no build that
+    was asked for it.
+    """
 
     binary: str
     arch: str
     modules: tuple[tuple[str, str], ...]
+    asked: str = ""
 
 
 class VersionTable:
@@ -287,7 +292,12 @@ def _write_builds(table: VersionTable) -> Any:
             }
         )
     builds_by_id = {
-        key: {"binary": one.binary, "arch": one.arch, "modules": dict(one.modules)}
+        key: {
+            "binary": one.binary,
+            "arch": one.arch,
+            "modules": dict(one.modules),
+            "asked": one.asked,
+        }
         for key, one in sorted(table.builds.items())
     }
     return {"schema": SCHEMA, "builds": builds_by_id, "fields": fields}
@@ -297,7 +307,8 @@ def _read_builds(table: VersionTable, content: Any) -> None:
     if content["schema"] != SCHEMA:
         raise ValueError(f"the schema is {content['schema']!r}, not {SCHEMA!r}")
     for key, one in content["builds"].items():
-        table.builds[key] = Build(one["binary"], one["arch"], tuple(one["modules"].items()))
+        modules = tuple(one["modules"].items())
+        table.builds[key] = Build(one["binary"], one["arch"], modules, _text(one["asked"]))
     for row in content["fields"]:
         member = Member(*[_text(row[key]) for key in ("module", "package", "struct", "field")])
         _read_versions(table, member, row["versions"])

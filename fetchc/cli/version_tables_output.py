@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import suppress
 
 from fetchc.answers.offset_collection import Collection, add, collect
 from fetchc.answers.version_tables import (
     FORMS,
-    Member,
     VersionTable,
     Wanted,
     difference,
@@ -19,6 +19,7 @@ from fetchc.answers.version_tables import (
 from fetchc.ceilings import unwatch
 from fetchc.debuginfo.safe_open import read_regular
 from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.privileges import end_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,9 +57,10 @@ def by_version(options: Options, output: Output) -> int:
         tuple(wanted),
         options.version.removeprefix("v"),
         tuple(options.debug_dirs),
-        frozenset() if options.verify else _complete(table, wanted),
         bounded=True,
     )
+    if not options.verify:
+        request = request.replaced(complete=_complete(table, form, request))
     return _Run(options, output, form, table, found).run(request)
 
 
@@ -101,21 +103,28 @@ def _member(text: str) -> Wanted:
     return Wanted(package, struct, field)
 
 
-def _complete(table: VersionTable, wanted: list[Wanted]) -> frozenset[str]:
-    # Modules with a version, and build IDs, of which the table has every member that is wanted.
-    members: dict[str, list[Member]] = {}
-    names = {(each.package, each.struct, each.field) for each in wanted}
-    for each in table.offsets:
-        if (each.package, each.struct, each.field) in names:
-            members.setdefault(each.module, []).append(each)
-    listed = sum(map(len, members.values()))
-    found = set()
-    if listed == len(names):
-        for module, own in members.items():
-            versions = set.intersection(*[set(table.offsets[each]) for each in own])
-            found |= {f"{module}@{version}" for version in versions} if module else set()
-        found |= set(table.builds)
-    return frozenset(found)
+def _complete(table: VersionTable, form: str, request: Collection) -> frozenset[str]:
+    # Builds that were asked for the same before, or of which the table has every member that is
+    # wanted; in a form without builds, modules with a version of which it has every member.
+    names = {(each.package, each.struct, each.field) for each in request.wanted}
+    members = [each for each in table.offsets if (each.package, each.struct, each.field) in names]
+    has_all = len(members) == len(names)
+    if form == "builds":
+        of_all = [table.of_builds.get(each, {}) for each in members]
+        return frozenset(
+            key
+            for key, build in table.builds.items()
+            if build.asked == request.asked or (has_all and all(key in each for each in of_all))
+        )
+    by_module: dict[str, list[set[str]]] = {}
+    for each in members if has_all else ():
+        by_module.setdefault(each.module, []).append(set(table.offsets[each]))
+    return frozenset(
+        f"{module}@{version}"
+        for module, versions in by_module.items()
+        if module
+        for version in set.intersection(*versions)
+    )
 
 
 class _Run:
@@ -159,7 +168,9 @@ class _Run:
 
         counter = Counter() if self._output.terminal else None
         several = len(self._options.binaries) > 1 or os.path.isdir(self._options.binaries[0])
-        executor = _pool() if several else None
+        executor = None
+        with suppress(PermissionError):  # one without rights starts no others, and reads all itself
+            executor = _pool() if several else None
         saved = time.monotonic()
         try:
             again = None if executor is None else _pool
@@ -199,4 +210,5 @@ class _Run:
 def _pool() -> ProcessPoolExecutor:
     from concurrent.futures import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(os.cpu_count())
+    # One that a killed command leaves would wait for ever.
+    return ProcessPoolExecutor(os.cpu_count(), initializer=end_with, initargs=(os.getpid(),))

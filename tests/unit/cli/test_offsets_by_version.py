@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import concurrent.futures
 import json
+import os
+import shutil
+import subprocess
+import sys
 import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -125,3 +130,80 @@ def test_archives_and_executors_give_the_same(tmp_path: Path) -> None:
 def test_usage(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert offsets(*words) == 2
     assert said in capsys.readouterr().err
+
+
+def fields_of(path: Path) -> dict[str, list[str]]:
+    """The versions that a table of builds has of each field."""
+    table = json.loads(path.read_text())
+    return {
+        row["field"]: sorted(version for group in row["versions"] for version in group["versions"])
+        for row in table["fields"]
+    }
+
+
+def test_a_build_is_known_only_for_the_members_that_it_was_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "t.json"
+    into = ["--format", "builds", "--into", str(path)]
+    first, last = [PROGRAMS[0]], [PROGRAMS[2]]
+    assert offsets(GOID, *into, programs=first) == 0
+    assert offsets(GOID, "runtime.g.m", *into, programs=last) == 0
+    assert offsets(GOID, "runtime.g.m", *into, programs=first) == 0
+    both = ["1.15.15", "1.27.3"]
+    assert fields_of(path) == {"goid": both, "m": both}
+    assert "0 of them were known" in capsys.readouterr().err
+    before = path.read_bytes()
+    assert offsets("runtime.g.m", "no/such.Type.field", *into, programs=first) == 0
+    assert offsets("runtime.g.m", "no/such.Type.field", *into, programs=first) == 0
+    assert capsys.readouterr().err.splitlines()[-1].endswith("1 of them were known")
+    assert fields_of(path) == {"goid": both, "m": both}
+    assert len(path.read_bytes()) == len(before)
+
+
+def test_two_builds_of_a_version_are_both_asked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # A build of another run is another one, whatever the table has of its version already.
+    path = tmp_path / "t.json"
+    question = ["main.Question.Qtype", "--version", "1.0.0", "--format", "builds"]
+    assert offsets(*question, "--into", str(path), programs=PROGRAMS[:1]) == 0
+    assert offsets(*question, "--into", str(path), programs=PROGRAMS[1:2]) == 0
+    assert "0 of them were known" in capsys.readouterr().err.splitlines()[-1]
+    assert len(json.loads(path.read_text())["builds"]) == 2
+
+
+def test_nothing_runs_on_behind_a_command_that_is_killed(tmp_path: Path) -> None:
+    shutil.copy(PROGRAMS[2], tmp_path / "p")
+    for number in range(400):
+        os.link(tmp_path / "p", tmp_path / f"p{number}")
+    command = [sys.executable, "-m", "fetchc", "offsets", GOID, "--format", "builds"]
+    with subprocess.Popen([*command, "-x", str(tmp_path)], stdout=subprocess.DEVNULL) as running:
+        children = Path(f"/proc/{running.pid}/task/{running.pid}/children")
+        until = time.monotonic() + 60
+        while not (workers := children.read_text().split()):
+            assert time.monotonic() < until
+            assert running.poll() is None
+        running.kill()
+    while any(_runs(int(worker)) for worker in workers):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_without_other_processes_it_reads_all_itself(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def refused(*given: object, **named: object) -> None:
+        raise PermissionError(1, "no semaphore")
+
+    path = tmp_path / "t.json"
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", refused)
+    assert offsets(GOID, "--format", "builds", "--into", str(path)) == 0
+    assert fields_of(path) == {"goid": ["1.15.15", "1.22.10", "1.27.3"]}
