@@ -19,7 +19,7 @@ Rows = Mapping[str, Mapping[str, Result]]
 
 COLUMNS = ("fetchc", KEPT, BARE, "perf", "gdb", "drgn", "bpftrace", "pahole")
 _BOTH = [[tool, tool + NEWER] for tool in ("perf", "gdb", "bpftrace")]
-TASK_COLUMNS = ("fetchc", KEPT, "perf", NM)
+TASK_COLUMNS = ("fetchc", KEPT, "perf", NM, "pahole")
 NEWER_COLUMNS = ("fetchc", *[name for pair in _BOTH for name in pair])
 BEGIN, END = "<!-- benchmark: begin -->\n", "<!-- benchmark: end -->\n"
 _WARM = 4.5  # times bare Python: 45 ms where that takes 10

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Callable
@@ -133,6 +134,18 @@ def _types(*more: str) -> Callable[[], dict[str, list[str]]]:
     return commands
 
 
+def _btf() -> dict[str, list[str]]:
+    # What tools need of a file, beside pahole, which writes all of its types.
+    (python,) = [each for each in SUBJECTS if each.name == "python3.11"]
+    path = python.file()
+    asked = [_FETCHC, "btf", "struct _typeobject", "-x", str(path), "-o", os.devnull]
+    found = {"fetchc": [*asked, "--no-cache"], KEPT: asked}
+    if shutil.which("pahole") is not None:
+        debug_file = str(python.debug_file(path))
+        found["pahole"] = ["pahole", "-J", f"--btf_encode_detached={os.devnull}", debug_file]
+    return found
+
+
 TASKS = (
     Task("functions of python3.11", _functions("python3.11")),
     Task("functions of the Go compiler", _functions("Go compiler"), peer_factor=1.0),
@@ -161,6 +174,7 @@ TASKS = (
         cpu=5.0,
     ),
     Task("1,000 expressions", _thousand, cpu=1.0),
+    Task("BTF of a structure of python3.11", _btf, peer_factor=1.5),
     Task("index of vmlinux", _types("*", "--no-cache"), 3.5, 300_000_000, large=True),
     Task("a type of vmlinux, kept", _types("struct task_struct"), large=True),
 )
