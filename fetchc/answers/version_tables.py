@@ -175,10 +175,17 @@ def form_of(path: str, text: str) -> str:
 
 
 def difference(table: VersionTable, other: VersionTable) -> list[str]:
-    """Where ``other``, found in programs, is not as ``table`` says, a line each."""
+    """Where ``other``, found in a program, is not as ``table`` says, a line each.
+
+    What the table has of that very build counts, then what it has of the version.
+    """
     lines = []
     for member in sorted(other.offsets):
+        by_build = table.of_builds.get(member, {})
+        of_build = [by_build[one] for one in other.of_builds.get(member, {}) if one in by_build]
         for version, offset in sorted(other.offsets[member].items(), key=_order):
+            if offset in of_build:
+                continue
             name = f"{member.type}.{member.field} of {version}"
             try:
                 stated = table.offset(member, version)

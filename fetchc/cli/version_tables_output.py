@@ -52,7 +52,6 @@ def by_version(options: Options, output: Output) -> int:
     if not wanted:
         output.say("error: no member is named: TYPE.FIELD, or --fields FILE")
         return 2
-    found = VersionTable() if options.verify else table
     request = Collection(
         tuple(wanted),
         options.version.removeprefix("v"),
@@ -61,7 +60,7 @@ def by_version(options: Options, output: Output) -> int:
     )
     if not options.verify:
         request = request.replaced(complete=_complete(table, form, request))
-    return _Run(options, output, form, table, found).run(request)
+    return _Run(options, output, form, table).run(request)
 
 
 def _usage(options: Options) -> str:
@@ -134,13 +133,12 @@ class _Run:
         output: Output,
         form: str,
         table: VersionTable,
-        found: VersionTable,
     ) -> None:
         self._options = options
         self._output = output
         self._form = form
         self._table = table
-        self._found = found
+        self._differences: dict[str, None] = {}
         self._problems = 0
         self._known = 0
         self._programs = 0
@@ -152,11 +150,11 @@ class _Run:
             if self._options.into:  # what was found is not lost, whatever ended this
                 self._save()
         if self._options.verify:
-            lines = difference(self._table, self._found)
-            for line in lines:
+            for line in self._differences:
                 self._output.line(line)
-            self._say_end(f"{len(lines)} differences")
-            return int(bool(lines or self._problems))
+            count = len(self._differences)
+            self._say_end("1 difference" if count == 1 else f"{count} differences")
+            return int(bool(self._differences or self._problems))
         if self._options.into:
             self._say_end(f"{self._known} of them were known")
         else:
@@ -195,8 +193,13 @@ class _Run:
         self._programs += each.build is not None
         self._known += each.known
         by_module = self._form != "obi"  # which has no place for what is not there, either
-        absent = by_module and not self._options.verify
-        lines = [*each.problems, *add(self._found, each, by_module, absent)]
+        lines = [*each.problems]
+        if self._options.verify:
+            own = VersionTable()
+            lines += add(own, each, by_module)
+            self._differences |= dict.fromkeys(difference(self._table, own))
+        else:
+            lines += add(self._table, each, by_module, by_module)
         self._problems += len(lines)
         for line in lines:
             self._output.say(f"note: {line}")

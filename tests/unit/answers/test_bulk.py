@@ -12,6 +12,8 @@ import pytest
 
 import fetchc
 from fetchc.answers import batch_questions as module
+from fetchc.answers.offset_collection import Collection, collect
+from fetchc.answers.version_tables import Wanted
 from fetchc.cli import main
 from tests.support.cases import CORPUS
 
@@ -85,6 +87,9 @@ def test_a_cluster_of_dask() -> None:
     )
     with cluster, distributed.Client(cluster) as client, client.get_executor() as executor:
         assert list(fetchc.bulk(QUESTIONS, executor)) == list(fetchc.bulk(QUESTIONS))
+        programs = [str(CORPUS / f"go/dnsforward/bin/go1.{minor}") for minor in (15, 27)]
+        wanted = Collection((Wanted("runtime", "g", "goid"),))
+        assert list(collect(programs, wanted, executor)) == list(collect(programs, wanted))
 
 
 class Recording(Executor):

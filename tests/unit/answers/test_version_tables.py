@@ -141,6 +141,17 @@ def test_differences_name_the_member_the_version_and_both_offsets() -> None:
     ]
 
 
+def test_a_build_is_compared_with_what_the_table_has_of_that_build() -> None:
+    stated = table([(METHOD, "1.9.0", 0)])
+    stated.add(METHOD, "1.9.0", 16, "aa")
+    found = VersionTable()
+    found.add(METHOD, "1.9.0", 16, "aa")
+    assert difference(stated, found) == []
+    other = VersionTable()
+    other.add(METHOD, "1.9.0", 16, "bb")
+    assert len(difference(stated, other)) == 1
+
+
 @pytest.mark.parametrize(
     ("form", "text"),
     [

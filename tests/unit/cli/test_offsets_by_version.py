@@ -10,12 +10,13 @@ import subprocess
 import sys
 import tarfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from fetchc.answers.offset_collection import Collection, collect
-from fetchc.answers.version_tables import Wanted
+from fetchc.answers.offset_collection import Collection, Examined, collect
+from fetchc.answers.version_tables import Build, Member, Wanted
 from fetchc.cli import main
 from tests.support.cases import CORPUS
 
@@ -207,3 +208,22 @@ def test_without_other_processes_it_reads_all_itself(
     monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", refused)
     assert offsets(GOID, "--format", "builds", "--into", str(path)) == 0
     assert fields_of(path) == {"goid": ["1.15.15", "1.22.10", "1.27.3"]}
+
+
+def test_each_of_several_builds_of_a_version_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.json"
+    assert offsets(GOID, "--format", "otel-go", "--into", str(path), programs=PROGRAMS[2:]) == 0
+    goid = Member("std", "runtime", "g", "goid")
+
+    def found(*given: object) -> Iterator[Examined]:
+        for name, offset in (("first", 152), ("second", 160), ("third", 160)):
+            yield Examined(name, name, Build(name, "x86_64", ()), ((goid, "1.27.3", offset),), ())
+
+    monkeypatch.setattr("fetchc.cli.version_tables_output.collect", found)
+    capsys.readouterr()
+    assert offsets("--verify", str(path)) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "runtime.g.goid of 1.27.3 is at +160, the table says +152\n"
+    assert printed.err.endswith("3 programs read, 1 difference\n")
