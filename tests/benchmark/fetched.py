@@ -15,8 +15,8 @@ from pathlib import Path
 from tests.support.toolchains import TOOLCHAINS, go_environment, go_root, missing
 
 __all__ = [
-    "FOLDER", "Unavailable", "ceph", "drgn", "go_compiler", "go_server", "kept", "libstdcxx", "run",
-    "vmlinux",
+    "FOLDER", "Unavailable", "ceph", "drgn", "dwarf_walk", "go_compiler", "go_server", "kept",
+    "libstdcxx", "run", "vmlinux",
 ]  # fmt: skip
 
 FOLDER = TOOLCHAINS / "benchmark"
@@ -143,6 +143,11 @@ def go_compiler() -> Path:
 def go_server() -> Path:
     """A server of net/http."""
     return _go("go-server", "server", _SERVER)
+
+
+def dwarf_walk() -> Path:
+    """A program that looks members up with Go's debug/dwarf."""
+    return _go("dwarf-walk", "walk", Path(__file__).with_name("dwarf_walk.go").read_text())
 
 
 def drgn() -> Path:

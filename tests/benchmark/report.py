@@ -10,7 +10,7 @@ from tests.benchmark.goals import Goal, goals_table
 from tests.benchmark.measure import Result
 from tests.benchmark.plot import svg
 from tests.benchmark.subjects import BARE, KEPT, NEWER, SUBJECTS, Subject
-from tests.benchmark.tasks import NM
+from tests.benchmark.tasks import NM, WALK
 from tests.support.toolchains import ROOT
 
 __all__ = ["goals", "table", "write_docs"]
@@ -19,7 +19,7 @@ Rows = Mapping[str, Mapping[str, Result]]
 
 COLUMNS = ("fetchc", KEPT, BARE, "perf", "gdb", "drgn", "bpftrace", "pahole")
 _BOTH = [[tool, tool + NEWER] for tool in ("perf", "gdb", "bpftrace")]
-TASK_COLUMNS = ("fetchc", KEPT, "perf", NM, "pahole")
+TASK_COLUMNS = ("fetchc", KEPT, "perf", NM, "pahole", WALK)
 NEWER_COLUMNS = ("fetchc", *[name for pair in _BOTH for name in pair])
 BEGIN, END = "<!-- benchmark: begin -->\n", "<!-- benchmark: end -->\n"
 _WARM = 4.5  # times bare Python: 45 ms where that takes 10

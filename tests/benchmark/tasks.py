@@ -6,18 +6,20 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.benchmark.fetched import Unavailable, run
+from tests.benchmark.fetched import Unavailable, dwarf_walk, run
 from tests.benchmark.goals import Goal
 from tests.benchmark.measure import Result
 from tests.benchmark.subjects import KEPT, SUBJECTS
 from tests.support.toolchains import ROOT, TOOLCHAINS
 
-__all__ = ["NM", "TASKS", "Task"]
+__all__ = ["NM", "TASKS", "WALK", "Task"]
 
 NM = "nm -C"
+WALK = "debug/dwarf"
 
 _FETCHC = str(Path(sys.executable).with_name("fetchc"))
 _FILES = {subject.name: subject.file for subject in SUBJECTS}
@@ -146,6 +148,19 @@ def _btf() -> dict[str, list[str]]:
     return found
 
 
+def _offsets() -> dict[str, list[str]]:
+    # As agents look members up, beside the reader that their generators have: a program of the
+    # standard library's http server, and members of four structures in it.
+    path = str(_FILES["Go server"]())
+    members = ["net/http.Request.Method", "net/http.response.status", "net/url.URL.Path",
+               "runtime.g.goid"]  # fmt: skip
+    asked = [_FETCHC, "offsets", *members, "-x", path, "--format", "otel-go"]
+    found = {"fetchc": [*asked, "--no-cache"]}
+    with suppress(Unavailable):
+        found[WALK] = [str(dwarf_walk()), path, *members]
+    return found
+
+
 TASKS = (
     Task("functions of python3.11", _functions("python3.11")),
     Task("functions of the Go compiler", _functions("Go compiler"), peer_factor=1.0),
@@ -175,6 +190,7 @@ TASKS = (
     ),
     Task("1,000 expressions", _thousand, cpu=1.0),
     Task("BTF of a structure of python3.11", _btf, peer_factor=1.5),
+    Task("offsets of a Go server", _offsets, peer_factor=0.5),
     Task("index of vmlinux", _types("*", "--no-cache"), 3.5, 300_000_000, large=True),
     Task("a type of vmlinux, kept", _types("struct task_struct"), large=True),
 )

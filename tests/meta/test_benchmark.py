@@ -102,7 +102,7 @@ def test_newer_peers_have_a_table_of_their_own() -> None:
 def test_tasks_have_what_they_took_by_the_clock() -> None:
     ours = Result(6.0, 5.0, 7.0, 200_000_000, 0, 3.25)
     shown = table({}, {"index of vmlinux": {"fetchc": ours}}, {}, [], 3).splitlines()
-    assert "| index of vmlinux | 3250 | 6000 (5000-7000); 200 MB; 1.00x |  |  |  |  |" in shown
+    assert "| index of vmlinux | 3250 | 6000 (5000-7000); 200 MB; 1.00x |  |  |  |  |  |" in shown
 
 
 def test_why_a_peer_fails_is_reported_where_it_does() -> None:
