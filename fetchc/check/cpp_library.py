@@ -234,6 +234,7 @@ class LibraryClass(Record):
     fixed: str = ""
     flags: str = ""
     low_first: str = ""
+    period: int = 0
     has: Sequence[str] = ()
     counted: Sequence[str] = ()
     units: Sequence[str] = ()

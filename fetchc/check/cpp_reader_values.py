@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.check.cpp_library import LibraryClass
     from fetchc.check.typed_tree import Typed
 
-__all__ = ["ends", "reader_value", "text_length"]
+__all__ = ["ends", "reader_value", "text_length", "ticks"]
 
 
 def reader_value(checker: Checker, node: Typed) -> Typed:
@@ -117,3 +117,40 @@ def ends(checker: Checker, node: Typed) -> tuple[Typed, Typed] | None:
     resolved = checker.resolved(start.type)
     counted = isinstance(resolved, PointerType) and bool(checker.size(resolved.target))
     return (start, end) if counted else None
+
+
+def ticks(checker: Checker, node: Typed) -> tuple[Typed, str] | None:
+    """The number of a ``std::chrono`` duration, or of a point in time, and its unit: ``ms``.
+
+    None of other classes.
+    """
+    while (found := library_class(checker, node.type, node.span)) is not None and found.value:
+        inner = required_member(checker, node, found.value, node.span)
+        if found.period:
+            resolved = checker.resolved(node.type)
+            assert isinstance(resolved, StructType)
+            return inner, _unit(resolved.name, found.period)
+        node = inner
+    return None
+
+
+# As gdb's printers write them. Source: libstdc++-v3/python/libstdcxx/v6/printers.py
+# (StdChronoDurationPrinter).
+_UNITS = {
+    ("1", "1"): "s", ("1", "1000"): "ms", ("1", "1000000"): "us", ("1", "1000000000"): "ns",
+    ("60", "1"): "min", ("3600", "1"): "h", ("86400", "1"): "d",
+}  # fmt: skip
+
+
+def _unit(name: str, argument: int) -> str:
+    # Of a `std::chrono::duration<long, std::ratio<1, 1000> >`.
+    from fetchc.program.cpp_names import arguments, canonical
+
+    ratio = arguments(name.partition("<")[2].removesuffix(">"))[argument:]
+    numbers = arguments(ratio[0].partition("<")[2].strip().removesuffix(">")) if ratio else []
+    texts = [canonical(one) for one in numbers]
+    if not texts:
+        return ""
+    numerator, denominator = texts if len(texts) == 2 else (texts[0], "1")
+    parts = numerator if denominator == "1" else f"{numerator}/{denominator}"
+    return _UNITS.get((numerator, denominator), f"[{parts}]s")

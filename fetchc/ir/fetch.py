@@ -263,7 +263,8 @@ class Decode(Record):
     prints a list of that many. ``limit`` is a text's greatest length in bytes, where the type
     bounds it (a full ``char[4]`` has no NUL, and the kernel reads on to the next one).
     ``flags``: a value of the enum is a set of enumerators. ``otherwise`` is the name of every
-    value that no enumerator has.
+    value that no enumerator has. ``unit``: the number is one of that unit (``ms``), for a trace
+    alone.
     """
 
     kind: str
@@ -274,6 +275,7 @@ class Decode(Record):
     limit: int | None = None
     flags: bool = False
     otherwise: str = ""
+    unit: str = ""
 
 
 # ------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ __all__ = [
     "PartPlan",
     "SumPlan",
     "is_closure",
+    "length_of_time",
     "passed_object",
     "printed",
     "printed_scalar",
@@ -144,6 +145,23 @@ def printed_scalar(checker: Checker, type_id: TypeId, found: Plain | None) -> Pl
             bits, signed = found.decode.bits, found.decode.signed
             return Plain(found.store, Decode("enum", bits, signed, None, names), found.size)
     return found
+
+
+def length_of_time(
+    checker: Checker, node: Typed, resolved: StructType
+) -> tuple[Typed, Plain] | None:
+    """The number of a ``std::chrono`` object, and how it is printed: with its unit."""
+    if "::chrono::" not in resolved.name:
+        return None
+    from fetchc.check.cpp_reader_values import ticks
+
+    counted = ticks(checker, node)
+    scalar = None if counted is None else plain(checker, counted[0].type)
+    if counted is None or scalar is None:
+        return None
+    kind = "duration" if scalar.decode.kind == "integer" else scalar.decode.kind
+    decode = scalar.decode.replaced(kind=kind, unit=counted[1])
+    return counted[0], scalar.replaced(decode=decode)
 
 
 # ------------------------------------------------------------------------------

@@ -67,6 +67,10 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
 
             if (found := library_object(checker, node, resolved)) is not None:
                 return found
+            from fetchc.lower.printed_values import length_of_time
+
+            if (time := length_of_time(checker, node, resolved)) is not None:
+                return NumberPlan(*time)
         reader_value = checker.rules_for(resolved).reader_value
         if reader_value is not None:
             node = reader_value(checker, node)

@@ -23,10 +23,13 @@ __all__ = [
     "CutList",
     "CutString",
     "CutStructure",
+    "EntryCount",
     "Enumerator",
+    "FloatQuantity",
     "Hexadecimal",
     "Nanoseconds",
     "NoAddress",
+    "Quantity",
     "ReturnAddress",
     "SymbolName",
     "Tuple",
@@ -66,6 +69,43 @@ class Nanoseconds(int):
     """A length of time, which people read in the unit in which it is 1 or more."""
 
     __slots__ = ()
+
+
+class Quantity(int):
+    """A number of a ``unit``, such as ``ms``."""
+
+    unit: str
+
+    def __new__(cls, number: int, unit: str) -> Quantity:
+        """The number, and what people read behind it."""
+        created = super().__new__(cls, number)
+        created.unit = unit
+        return created
+
+
+class FloatQuantity(float):
+    """A floating-point number of a ``unit``."""
+
+    unit: str
+
+    def __new__(cls, number: float, unit: str) -> FloatQuantity:
+        """The number, and what people read behind it."""
+        created = super().__new__(cls, number)
+        created.unit = unit
+        return created
+
+
+class EntryCount(int):
+    """The number of entries of a map, or of a channel with ``room`` for so many."""
+
+    room: int | None
+    is_nil: bool
+
+    def __new__(cls, number: int, room: int | None = None, is_nil: bool = False) -> EntryCount:
+        """The number, and what people read beside it."""
+        created = super().__new__(cls, number)
+        created.room, created.is_nil = room, is_nil
+        return created
 
 
 class SymbolName(str):
@@ -462,7 +502,8 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
 
     Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, tuples
     ``(1, 2)``, structures ``{x=1, y=2}`` (``{x=1, …}`` without some of their members), variants
-    ``Some(3)`` and ``Circle{r=2}``, enumerators their names, lengths of time ``1.5s``. Addresses
+    ``Some(3)`` and ``Circle{r=2}``, enumerators their names, lengths of time ``1.5s``, maps and
+    channels of Go ``map[2]``, ``chan 1/4`` and ``nil map``. Addresses
     are hexadecimal, ``0x5a5a5a5a5a5a5a5a (no address)`` where no memory can be; ``(fault)`` is what
     could not be read. What is missing for no fault is ``null``; without ``faults`` all that is
     missing is one.
@@ -478,6 +519,14 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
             return f"{int(value):#x}"
         case Nanoseconds():
             return duration(value)
+        case Quantity(unit=unit):
+            return f"{value:d}{unit}"
+        case FloatQuantity(unit=unit):
+            return f"{float(value)!r}{unit}"
+        case EntryCount(room=room):
+            if value.is_nil:
+                return "nil map" if room is None else "nil chan"
+            return f"map[{value:d}]" if room is None else f"chan {value:d}/{room}"
         case int():
             return str(value)
         case float():

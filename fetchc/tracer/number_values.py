@@ -5,7 +5,15 @@ from __future__ import annotations
 import struct
 import sys
 
-from fetchc.tracer.display_values import Character, Enumerator, Hexadecimal, Nanoseconds, SymbolName
+from fetchc.tracer.display_values import (
+    Character,
+    Enumerator,
+    FloatQuantity,
+    Hexadecimal,
+    Nanoseconds,
+    Quantity,
+    SymbolName,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +41,7 @@ def meaning(
     bits = decode.bits or 8 * size
     whole = bits == 8 * size and shift == 0
     if decode.kind == "float":
-        return CODES[size], _float(bits)
+        return CODES[size], _of_unit(decode.unit, _float(bits)) if decode.unit else _float(bits)
     code = CODES[size]
     first: Callable[[int], int] | None = None
     if whole:
@@ -44,6 +52,16 @@ def meaning(
     if first is None or then is None:
         return code, then or first
     return code, lambda raw: then(first(raw))
+
+
+def _of_unit(unit: str, number: Meaning) -> Meaning:
+    def measured(raw: int) -> Value:
+        value = number(raw)
+        if isinstance(value, float):
+            return FloatQuantity(value, unit)
+        return Quantity(value, unit) if isinstance(value, int) else value
+
+    return measured
 
 
 def _bits(bits: int, shift: int, signed: bool) -> Callable[[int], int]:
@@ -70,7 +88,7 @@ def _kind(decode: Decode, pointer: Meaning) -> Meaning | None:
         case "address":
             return Hexadecimal
         case "duration":
-            return Nanoseconds
+            return _of_unit(decode.unit, int) if decode.unit else Nanoseconds
         case "turned":
             size = (decode.bits or 8) // 8
             return lambda raw: int.from_bytes(raw.to_bytes(size, sys.byteorder), "big")
