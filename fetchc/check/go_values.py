@@ -38,6 +38,8 @@ from fetchc.syntax import tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fetchc.check.checker import Checker
     from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import RuntimeType
@@ -52,6 +54,7 @@ __all__ = [
     "channel_structure",
     "dynamic_type",
     "from_argument_word",
+    "held_values",
     "is_convertible",
     "member_of_value",
     "refuse_runes",
@@ -113,15 +116,10 @@ def member_of_value(
     """
     cases: list[tuple[AssumedDynamicType, Typed]] = []
     named: list[str] = []
-    for wanted in _converted_types(checker, resolved):
-        target = checker.promoted_from(wanted)
-        if members.find(checker, target, name, name_span) is None:
-            continue
-        spelled = checker.spell(wanted)
-        descriptor = _descriptor(checker, wanted, spelled)
-        if descriptor is not None:
-            named.append(spelled)
-            value = _value(base, resolved, wanted, descriptor, checker, base.span)
+    for descriptor, value in held_values(checker, base, resolved):
+        target = checker.promoted_from(value.type)
+        if members.find(checker, target, name, name_span) is not None:
+            named.append(checker.spell(value.type))
             asserted = _asserted(checker, base, resolved, descriptor, base.span)
             cases.append((asserted, members.named_member(checker, value, name, name_span)))
     if len(cases) > _MOST_CASES:
@@ -141,6 +139,19 @@ def member_of_value(
         return Dispatched(tuple(cases), value.type, base.span.to(name_span))
     checker.assumptions.append(asserted)
     return value
+
+
+def held_values(
+    checker: Checker, base: Typed, resolved: InterfaceType
+) -> Iterator[tuple[RuntimeType, Typed]]:
+    """The value in the interface ``base`` as each type that the program converts to it.
+
+    Each has the type's descriptor; which of them ``base`` holds is not known.
+    """
+    for wanted in _converted_types(checker, resolved):
+        descriptor = _descriptor(checker, wanted, checker.spell(wanted))
+        if descriptor is not None:
+            yield descriptor, _value(base, resolved, wanted, descriptor, checker, base.span)
 
 
 def _converted_types(checker: Checker, resolved: InterfaceType) -> tuple[TypeId, ...]:

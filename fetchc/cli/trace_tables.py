@@ -11,7 +11,7 @@ from itertools import zip_longest
 
 from fetchc.cli.trace_request import value_of
 from fetchc.diag.render import printable
-from fetchc.tracer.display_values import CutString, printed
+from fetchc.tracer.display_values import CutString, EntryCount, printed
 from fetchc.tracer.tables import Cell, Table, number
 
 TYPE_CHECKING = False
@@ -353,7 +353,8 @@ def key_of(label: str) -> Callable[[Hit], Hashable]:
             return _Composed(None, printed(None, ())) if is_null else None
         if isinstance(value, CutString) or not isinstance(value, str | int | float):
             return _Composed(value, printed(value))
-        return value
+        # A nil map and an empty one have the same number of entries.
+        return int(value) if isinstance(value, EntryCount) else value
 
     return key
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from fetchc.check import indexing
 from fetchc.check.array_ranges import has_variable_length
-from fetchc.check.builtins import length
+from fetchc.check.builtins import capacity, length
 from fetchc.check.members import follow_path, subobject
 from fetchc.check.number_halves import halves
 from fetchc.check.typed_tree import (
@@ -154,14 +154,21 @@ def behind_pointer(checker: Checker, node: Typed) -> Typed | None:
 
 
 class EntryCountPlan(Record):
-    """The number of entries of a map or a channel; a null pointer has none."""
+    """The number of entries of the map or channel ``node``; a null pointer has none.
 
+    ``room`` is the size of a channel's buffer.
+    """
+
+    node: Typed
     count: Typed
+    room: Typed | None
 
 
 def entry_count(checker: Checker, node: Typed) -> EntryCountPlan:
     """The plan of a map or a channel."""
-    return EntryCountPlan(length(checker, node, node.span))
+    of_channel = isinstance(checker.resolved(node.type), ChannelType)
+    room = capacity(checker, node, node.span) if of_channel else None
+    return EntryCountPlan(node, length(checker, node, node.span), room)
 
 
 def is_entry_count(checker: Checker, node: Typed) -> bool:

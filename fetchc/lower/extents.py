@@ -39,7 +39,11 @@ class Limits(Record):
 
     def inner(self) -> Limits:
         """Those of an element of a list."""
-        return Limits(max(self.text // 4, 16), max(self.row // 8, 16), 2, self.depth)
+        return self.alternative().replaced(follow=0)
+
+    def alternative(self) -> Limits:
+        """Those of one of several values of which the object has one."""
+        return Limits(max(self.text // 4, 16), max(self.row // 8, 16), 2, self.depth, self.follow)
 
     def deeper(self) -> Limits:
         """Those of a structure in a structure."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.lower.aggregate_plan import InterfacePlan
+    from fetchc.program.entities import RuntimeType
     from fetchc.program.protocol import RuntimeTypes
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "DynamicTypePlan",
     "description",
     "dynamic_type",
+    "held",
     "runtime_types",
     "wordings",
 ]
@@ -110,3 +112,23 @@ def description(
         numbered, at = numbered or place[2] is not None, place.end()
     parts.append(words[at:])
     return DescriptionPlan(descriptor.offset, tuple([one for one in parts if one != ""]), numbered)
+
+
+_MOST_HELD = 8  # types that an interface can hold; what each needs is fetched at every hit
+
+
+def held(checker: Checker, planned: InterfacePlan) -> list[tuple[int, Typed]]:
+    """The value as each type that the program converts to the interface, by its offset.
+
+    Of many types those of the probed function's package come first. Empty of an `any`: nothing
+    says what a program puts into it.
+    """
+    function = checker.site.function
+    package = "" if function is None else function.name.rpartition("/")[2].partition(".")[0]
+    values = list(go_values.held_values(checker, planned.node, planned.type))
+
+    def is_elsewhere(one: tuple[RuntimeType, Typed]) -> bool:
+        return not checker.spell(one[1].type).lstrip("*").startswith(f"{package}.")
+
+    listed = sorted(values, key=is_elsewhere)[:_MOST_HELD]
+    return [(wanted.offset, value) for wanted, value in listed]

@@ -23,6 +23,7 @@ from fetchc.tracer.structure_values import (
     computed,
     difference,
     either,
+    entry_count,
     members,
     not_negative,
     notation,
@@ -38,6 +39,7 @@ from fetchc.tracer.value_shapes import (
     ConditionalShape,
     DifferenceShape,
     ElementCountShape,
+    EntryCountShape,
     EnumShape,
     FormattedShape,
     GrowthCheckShape,
@@ -151,6 +153,10 @@ class ShapeMakers(ElementMakers):
                 return self._difference(shape, path, trusted)
             case ElementCountShape():
                 return self._number_between(shape, path, trusted)
+            case EntryCountShape(reference=pointer, inner=entries, room=room):
+                makers = [self.maker(one, path, trusted) for one in (pointer, entries)]
+                of_channel = None if room is None else self.maker(room, path, trusted)
+                return entry_count(makers[0], makers[1], of_channel)
             case ComputedShape():
                 return self._computed(shape, path, trusted)
             case OperationShape():
@@ -221,7 +227,7 @@ class ShapeMakers(ElementMakers):
             case InterfaceShape():
                 from fetchc.tracer.structure_values import interface
 
-                return interface(shape, lambda one: self.maker(one, path, trusted))
+                return interface(shape, lambda one, at: self.maker(one, at, trusted), path)
             case _:
                 assert_never(shape)
 

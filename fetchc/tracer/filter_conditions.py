@@ -16,7 +16,7 @@ from fetchc.syntax import tree
 from fetchc.syntax.expression_parser import parse_argument
 from fetchc.syntax.globs import glob_pattern
 from fetchc.syntax.tree import LENGTH
-from fetchc.tracer.display_values import Character, CutString, SymbolName
+from fetchc.tracer.display_values import Character, CutString, EntryCount, SymbolName
 from fetchc.tracer.structure_values import NIL
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,
@@ -27,6 +27,7 @@ from fetchc.tracer.value_shapes import (
     ConditionalShape,
     DifferenceShape,
     ElementCountShape,
+    EntryCountShape,
     FormattedShape,
     GrowthCheckShape,
     InterfaceShape,
@@ -412,7 +413,8 @@ def value_shape(shape: Shape) -> Shape:
         | GrowthCheckShape
         | CastShape
         | TypeAssertionShape
-        | SizedStringShape,
+        | SizedStringShape
+        | EntryCountShape,
     ):
         shape = shape.inner
     return shape
@@ -578,6 +580,8 @@ def accepts(condition: Condition) -> Test:
     def number(value: Value) -> bool:
         if constant == 0 and isinstance(value, dict) and "data" in value:
             value = _interface(value)
+        if condition.nil and isinstance(value, EntryCount):
+            value = int(not value.is_nil)
         value = _plain(value)
         if isinstance(value, SymbolName):
             value = _unnumbered(value)
@@ -706,6 +710,8 @@ def _compared(plan: Plan, condition: Condition) -> str:
     shape = shapes.get(condition.expression)
     while isinstance(shape, BoundsCheckShape):
         shape = shape.inner  # the reader says whether it is there, for those that pass
+    if isinstance(shape, EntryCountShape):
+        shape = shape.reference if condition.nil else shape.inner
     if isinstance(shape, SizedStringShape) and condition.operator != "!=":
         shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
     if not isinstance(shape, Leaf) or shape.size or shape.offset or shape.shift:

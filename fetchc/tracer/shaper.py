@@ -56,7 +56,13 @@ from fetchc.lower.fetches import (
     scalar,
     where,
 )
-from fetchc.lower.interface_plan import description, dynamic_type, runtime_types, wordings
+from fetchc.lower.interface_plan import (
+    description,
+    dynamic_type,
+    held,
+    runtime_types,
+    wordings,
+)
 from fetchc.lower.operation_plan import OperationPlan, as_formatted
 from fetchc.lower.printed_values import ClosurePlan, FormPlan, SumPlan
 from fetchc.lower.string_plan import CountedStringPlan, StringPlan
@@ -73,6 +79,7 @@ from fetchc.tracer.value_shapes import (
     ConditionalShape,
     DifferenceShape,
     ElementCountShape,
+    EntryCountShape,
     EnumShape,
     FormattedShape,
     Guard,
@@ -103,7 +110,7 @@ from fetchc.tracer.value_shapes import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Assumption, Typed
@@ -184,8 +191,10 @@ class Shaper:
                 return SizedStringShape(
                     self.shape(string, None, limits), self.shape(size, None, limits)
                 )
-            case plans.EntryCountPlan(count=count):
-                return self._leaf(number(checker, count), empty=True)
+            case plans.EntryCountPlan(node=node, count=count, room=room):
+                entries = self.word(count, empty=True)
+                of_channel = None if room is None else self.word(room, empty=True)
+                return EntryCountShape(self.word(node), entries, of_channel)
             case plans.ReferencePlan(node=node, scalar=simple, target=target):
                 inner = self.shape(target, None, limits)
                 return OptionalShape(self._number(node, simple), inner)
@@ -790,7 +799,30 @@ class Shaper:
                         found.append(TypeDescription(one.wanted, tuple(parts), one.numbered))
             except CompileError:
                 self.fields.forget(mark)
+        if limits.follow and level == 0:
+            found += self._held(planned, limits.alternative(), {one.wanted for one in found})
         return InterfaceShape(dynamic, shown, tuple(found), level > 0) if found else shown
+
+    def _held(
+        self, planned: plans.InterfacePlan, limits: Limits, described: Collection[int]
+    ) -> list[TypeDescription]:
+        # What the interface leads to, for the types that it can hold; a pointer among them is
+        # followed once, and one that leads nowhere is the word ``data``, which is shown anyway.
+        found = []
+        for wanted, value in held(self.checker, planned):
+            if wanted in described:
+                continue
+            followed = plans.behind_pointer(self.checker, value) is not None
+            mark = self.fields.mark()
+            try:
+                with self.fields.assuming():
+                    shape = self.shape(value, None, limits if followed else limits.behind())
+            except CompileError:
+                self.fields.forget(mark)
+                continue
+            if not (isinstance(shape, Leaf) and shape.decode.kind == "pointer"):
+                found.append(TypeDescription(wanted, (shape,), False))
+        return found
 
     def _described_value(self, node: Typed, limits: Limits, level: int) -> Shape:
         planned = plan(self.checker, node, reader=True)

@@ -10,6 +10,7 @@ from fetchc.tracer.display_values import (
     CodeAddress,
     CutList,
     CutStructure,
+    EntryCount,
     Enumerator,
     ReturnAddress,
     SymbolName,
@@ -71,6 +72,7 @@ __all__ = [
     "described",
     "difference",
     "either",
+    "entry_count",
     "first_of",
     "growth_checked",
     "interface",
@@ -102,6 +104,19 @@ def counted_between(ends: Sequence[Make], count: Callable[[bytes], int]) -> Make
         if any(one(data, faults) is None for one in ends):
             return None
         return count(data)
+
+    return make
+
+
+def entry_count(reference: Make, count: Make, room: Make | None) -> Make:
+    """The number of entries of a map or channel; a nil one, whose ``reference`` is 0, has none."""
+
+    def make(data: bytes, faults: Faults) -> Value:
+        number = count(data, faults)
+        size = 0 if room is None or number is None else room(data, faults)
+        if not isinstance(number, int) or not isinstance(size, int):
+            return None
+        return EntryCount(number, None if room is None else size, not reference(data, faults))
 
     return make
 
@@ -366,16 +381,18 @@ def type_switch(word: Make, start: Make, name: Make, cases: Mapping[int, Make]) 
     return make
 
 
-def interface(shape: InterfaceShape, maker: Callable[[Shape], Make]) -> Make:
-    """The reader of ``shape``; ``maker`` makes the readers of the shapes in it."""
+def interface(shape: InterfaceShape, maker: Callable[[Shape, str], Make], path: str) -> Make:
+    """The reader of ``shape``; ``maker`` makes the readers of the shapes in it, by their paths."""
+    inside = path if shape.inner else f"{path}.value"
     by_distance = {
         one.wanted: described(
-            [part if isinstance(part, str) else maker(part) for part in one.parts], one.numbered
+            [part if isinstance(part, str) else maker(part, inside) for part in one.parts],
+            one.numbered,
         )
         for one in shape.descriptions
     }
-    word, start = maker(shape.dynamic.word), maker(shape.dynamic.start)
-    return interface_value(word, start, by_distance, maker(shape.plain), shape.inner)
+    word, start = maker(shape.dynamic.word, path), maker(shape.dynamic.start, path)
+    return interface_value(word, start, by_distance, maker(shape.plain, path), shape.inner)
 
 
 def described(parts: Sequence[str | Make], numbered: bool) -> Make:
@@ -411,14 +428,16 @@ def interface_value(
 
     def make(data: bytes, faults: Faults) -> Value:
         address, first = word(data, faults), start(data, faults)
-        shown = None
+        describe = None
         if isinstance(address, int) and isinstance(first, int) and address:
-            one = by_distance.get(address - first & _MASK)
-            shown = None if one is None else one(data, faults)
+            describe = by_distance.get(address - first & _MASK)
+        shown = None if describe is None else describe(data, faults)
         if inner:
             return plain(data, faults) if shown is None else shown
         whole = plain(data, faults)
-        return {**whole, "value": shown} if shown is not None and isinstance(whole, dict) else whole
+        return (
+            whole if describe is None or not isinstance(whole, dict) else whole | {"value": shown}
+        )
 
     return make
 

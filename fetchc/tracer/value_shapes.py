@@ -24,6 +24,7 @@ __all__ = [
     "ConditionalShape",
     "DifferenceShape",
     "ElementCountShape",
+    "EntryCountShape",
     "EnumShape",
     "FormattedShape",
     "GrowthCheckShape",
@@ -219,6 +220,17 @@ class ElementCountShape(Record):
     start: Leaf
     end: Leaf
     each: int
+
+
+class EntryCountShape(Record):
+    """The number of entries, ``inner``, of the map or channel that ``reference`` points to.
+
+    ``room`` is the size of a channel's buffer.
+    """
+
+    reference: Leaf
+    inner: Leaf
+    room: Leaf | None
 
 
 class DifferenceShape(Record):
@@ -508,6 +520,7 @@ Shape = (
     | ConditionalShape
     | ComputedShape
     | ElementCountShape
+    | EntryCountShape
     | ChoiceShape
     | CallerShape
     | GrowthCheckShape

@@ -131,9 +131,9 @@ def expected(version: str) -> dict[str, list[object]]:
     return found
 
 
-def values(binary: Path, texts: list[str]) -> dict[str, list[object]]:
+def values(binary: Path, texts: list[str], follow: int = 0) -> dict[str, list[object]]:
     probe = fetchc.open(str(binary)).probe("main.show")
-    asked = [probe.asked(text) for text in texts]
+    asked = [probe.asked(text, follow) for text in texts]
     halves = [asked[0::2], [*asked[1::2], asked[0]]]
     _, events = watched(
         lambda group: [probe.plan(half, group, f"half{n}") for n, half in enumerate(halves)],
@@ -148,7 +148,8 @@ def values(binary: Path, texts: list[str]) -> dict[str, list[object]]:
         for label in rows[0].args:
             found[label] = [row.args[label] for row in rows]
             missing = [row.args["serial"] for row in rows if label in row.faults]
-            assert missing == [n for n, one in enumerate(found[label]) if one is None]
+            if not follow:  # a pointer that is followed is null where it is nil
+                assert missing == [n for n, one in enumerate(found[label]) if one is None]
     return found
 
 
@@ -178,3 +179,59 @@ def test_whole_interfaces_have_their_types_name(version: str, tmp_path: Path) ->
         name == "nil" for name in names
     ]
     assert found["b.inside"][4] is None
+
+
+SQUARE = {"side": 7, "label": "seven"}
+HELD: dict[str, list[tuple[object, ...]]] = {
+    "s": [
+        ("main.square", SQUARE), ("*main.circle", {"radius": 9}), ("main.weight", 200), ("nil",),
+        ("main.holder", {"inner": "circle"}), ("main.square", {"side": -1, "label": ""}),
+    ],
+    # Nothing says what the program puts into an `any`, and the own error has no words.
+    "v": [
+        ("int", 70000), ("string", "a text"), ("*main.circle",), ("nil",), ("main.weight",),
+        ("[]uint8",),
+    ],
+    "err": [
+        ("*errors.errorString", "a plain error"), ("*main.failure", {"code": 5, "what": "own"}),
+        ("nil",), ("*errors.errorString", "a plain error"),
+        ("*main.failure", {"code": 5, "what": "own"}), ("nil",),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_what_interfaces_lead_to(version: str, tmp_path: Path) -> None:
+    require_uprobes()
+    source = SOURCE.replace("_, missing := os.Open", "os.Open")
+    source = source.replace('errors.New("a plain error")', 'errors.New("a plain error")\n' + MADE)
+    program = go_program(version, tmp_path, source + FAILURE, name="dynamic")
+    found = values(program, ["serial", "s", "v", "err", "b.inside", "b"], 1)
+    for label, wanted in HELD.items():
+        for one, (name, *held) in zip(found[label], wanted, strict=True):
+            assert isinstance(one, dict)
+            value = one.get("value")
+            if isinstance(value, dict) and "inner" in value:
+                value = {"inner": "circle"} if value["inner"] > 0 else value
+            assert (one["type"], [value] if "value" in one else []) == (name, held)
+    circle = found["b.inside"][0]
+    assert isinstance(circle, dict)
+    assert circle["value"] == {"radius": 9}
+    inside = [one["inside"] for one in found["b"] if isinstance(one, dict)]
+    assert ["value" in one for one in inside] == [False] * 5  # one pointer is followed, to `b`
+    deeper = values(program, ["serial", "b"], 2)["b"][1]
+    assert isinstance(deeper, dict)
+    assert deeper["inside"]["value"] == 200
+    plain = values(program, ["serial", "s"])["s"]
+    assert not any("value" in one for one in plain if isinstance(one, dict))
+
+
+MADE = '\tmissing := error(&failure{5, "own"})'
+FAILURE = """
+type failure struct {
+	code uint16
+	what string
+}
+
+func (f *failure) Error() string { return f.what }
+"""

@@ -138,6 +138,25 @@ def test_constants_and_functions_have_names(
     assert len(some.lines) == 1
 
 
+def test_maps_and_channels_are_in_words(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    words: list[str | Path] = ["-x", program, "-f", "main.outer", "--count", "1"]
+    texts = ["s.rooms", "s.rooms[0]", "s.lines", "s.rooms[1]", "s.rooms[2]", "s.lines[1]"]
+    shown = trace(capfd, *texts, *words, "--", program).lines
+    assert [value.partition("=")[2] for value in shown[0].split("  ")[-len(texts) :]] == [
+        "[map[2], nil map, map[0]]", "map[2]", "[chan 1/2, nil chan]", "nil map", "map[0]",
+        "nil chan",
+    ]  # fmt: skip
+    for filter, wanted in (
+        ("s.rooms[1] == nil", 1), ("s.rooms[2] == nil", 0), ("s.rooms[2] != nil", 1),
+        ("s.rooms[2] == 0", 1), ("s.rooms[0] > 1 && s.lines[0] == 1", 1), ("s.lines[1] != nil", 0),
+    ):  # fmt: skip
+        some = trace(capfd, *texts, "--filter", filter, *words, "--json", "--", program)
+        assert len(some.lines) == wanted, filter
+    summed = ["--sum", "s.rooms[0]", "--by", "s.rooms[2],s.rooms[1]"]
+    total = trace(capfd, *summed, *words[:-2], "--json", "--", program)
+    assert [(one["key"], one["total"]) for one in total.objects] == [([0, 0], 6)]
+
+
 def test_what_is_refused_does_not_stop_the_rest(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ import pytest
 import fetchc
 from fetchc.tracer import caller_values, event_plan
 from fetchc.tracer.events import COMM, PLAN_INDEX, Plan
+from fetchc.tracer.filter_conditions import value_shape
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,
     Leaf,
@@ -169,8 +170,9 @@ def test_slices_come_with_their_first_elements() -> None:
 @pytest.mark.parametrize("wanted", ["s.cache", "len(s.cache)", "len(s.queue)"])
 def test_a_map_that_is_nil_is_empty(wanted: str) -> None:
     (value,) = _go().plan([wanted], "fetchc_g").values
-    assert isinstance(value.shape, Leaf)
-    assert [guard.empty for guard in value.shape.guards] == [False, True]
+    count = value_shape(value.shape)
+    assert isinstance(count, Leaf)
+    assert [guard.empty for guard in count.guards] == [False, True]
 
 
 def test_a_format_is_as_the_user_says() -> None:

@@ -7,10 +7,25 @@ from typing import Any
 
 import pytest
 
+from fetchc.ir.fetch import Decode
 from fetchc.target.machines import table
-from fetchc.tracer.structure_values import described, interface_value
+from fetchc.tracer.structure_values import described, interface, interface_value
+from fetchc.tracer.value_shapes import (
+    InterfaceShape,
+    Leaf,
+    Shape,
+    StructShape,
+    TypeDescription,
+    TypeNameShape,
+)
 
 START = 0x5000
+LEAF = Leaf("word", Decode("integer", 64))
+
+
+def types() -> Any:
+    """Names that nothing asks for."""
+    return None
 
 
 def constant(value: Any) -> Any:
@@ -66,12 +81,22 @@ def test_the_value_of_a_known_type_stands_beside_it() -> None:
     assert make(b"", []) == {"type": "T"}
 
 
-def test_a_value_that_could_not_be_read_is_left_out() -> None:
-    known = {16: constant(None)}
-    make = interface_value(
-        constant(START + 16), constant(START), known, constant({"type": "T"}), False
+def test_a_value_that_could_not_be_read_is_a_fault() -> None:
+    shape = InterfaceShape(
+        TypeNameShape(LEAF, LEAF, types()),
+        StructShape((("type", LEAF),)),
+        (TypeDescription(0, (LEAF,), False),),
+        False,
     )
-    assert make(b"", []) == {"type": "T"}
+
+    def maker(one: Shape, path: str) -> Any:
+        if isinstance(one, StructShape):
+            return constant({"type": "T"})
+        return constant(START) if path == "err" else lambda data, faults: faults.append(path)
+
+    faults: list[str] = []
+    assert interface(shape, maker, "err")(b"", faults) == {"type": "T", "value": None}
+    assert faults == ["err.value"]
 
 
 def test_every_inner_error_is_one_of_the_errors() -> None:
