@@ -42,8 +42,9 @@ __all__ = [
     "special",
 ]
 
-_OF_READER = ("pid", "tid", "cpu", "time", "function")
-_LATER = {
+_OF_TASK = ("pid", "tid")
+_OF_READER = (*_OF_TASK, "cpu", "time", "function")
+_SEVERAL = {
     "args": "all parameters at once",
     "locals": "all variables at once",
     "results": "all results at once",
@@ -111,19 +112,19 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
     if name in _OF_READER:
         raise reject(
             "FC0103",
-            f"`${name}` is no value that a probe fetches",
+            f"only a reader of events knows `${name}`: no fetch-arg gives it, no operator takes it",
             span,
             "known to the reader",
+            notes=("each event has the thread's number as `common_pid`",) * (name in _OF_TASK),
             help=f"`fetchc trace '${name}'` shows it by itself, and `--filter` compares it",
         )
-    if name in _LATER:
+    if name in _SEVERAL:
         raise reject(
             "FC0103",
-            f"`${name}`, {_LATER[name]}, is not one value",
+            f"`${name}`, {_SEVERAL[name]}, is not one value",
             span,
             "several values",
-            help=f"`fetchc trace '${name}'` shows them by name; "
-            "`fetchc variables FUNCTION` lists them",
+            help=f"write `${name}` alone; `fetchc variables FUNCTION` lists them",
         )
     task = "`$current`, " if checker.program.in_kernel else ""
     machine = checker.site.architecture

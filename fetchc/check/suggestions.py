@@ -104,8 +104,8 @@ def name_meant(name: str, parameters: Sequence[str]) -> str | None:
         own = f"`{parameters[number]}`, or " if number < len(parameters) else ""
         return f"arguments are counted from 1: write {own}`$arg{number + 1}`"
     if name == "args":
-        first = f": `{parameters[0]}`" if parameters else ""
-        return f"parameters have their names alone{first}"
+        first = f"; one has its name alone: `{parameters[0]}`" if parameters else ""
+        return f"`$args` is all parameters{first}"
     return _NAMES.get(name)
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 
+from fetchc.answers.question import Question
 from fetchc.ceilings import unwatch
 from fetchc.cli.definition_lines import document
 from fetchc.cli.parsing_child import Reader, probed_file, reader
-from fetchc.diag.diagnostic import CompileError
 from fetchc.record import Record
 from fetchc.tracer.install import group_and_event, leftover_warnings, leftovers
 from fetchc.tracer.persistent_probes import AddedEvent, State, add, state_file
@@ -15,8 +15,6 @@ from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.api.library import Program
-    from fetchc.api.probe import Argument, Probe
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
     from fetchc.diag.diagnostic import Diagnostic
@@ -70,15 +68,19 @@ def run(options: Options, output: Output) -> int:
 
 def prepared(options: Options) -> Prepared:
     """Compile what the options ask for; raises CompileError for the probe point."""
-    texts = [*options.operands, *options.expr]
+    texts = (*options.operands, *options.expr)
+    question = Question(
+        options.binary, texts, options.function, options.at, options.returns, active=options.active
+    )
     program = options.opened()
-    probe = None
-    if options.function is not None or options.at is not None or not texts:
-        probe = program.probe(options.function, options.at, options.returns, active=options.active)
-    warnings: list[tuple[str, tuple[Diagnostic, ...]]] = []
-    arguments = _compiled(program, probe, options, texts, warnings)
-    if len(arguments) < len(texts):
+    probe = question.probe(program)
+    if probe is None and not texts:
+        probe = program.probe(None, None, options.returns, active=options.active)
+    outcomes = question.outcomes(program, probe)
+    warnings = [(one.text, one.diagnostics) for one in outcomes]
+    if any(one.refused for one in outcomes):
         return Prepared(None, tuple(warnings))
+    arguments = [one.argument for one in outcomes if one.argument is not None]
     probe = probe or arguments[0].probe
     if any(one.probe.key != probe.key for one in arguments):
         return Prepared(None, tuple(warnings), of_several_points=True)
@@ -87,28 +89,5 @@ def prepared(options: Options) -> Prepared:
     function = None if probe.function is None else probe.function.name
     group, event = group_and_event(lines[0])
     binary = program.path if probe.in_kernel else os.path.abspath(program.path)
-    wanted = AddedEvent(group, event, binary, function, tuple(texts), lines)
+    wanted = AddedEvent(group, event, binary, function, texts, lines)
     return Prepared(wanted, tuple(warnings), identity=program.identity)
-
-
-def _compiled(
-    program: Program,
-    probe: Probe | None,
-    options: Options,
-    texts: list[str],
-    warnings: list[tuple[str, tuple[Diagnostic, ...]]],
-) -> list[Argument]:
-    # Fewer than `texts` where one is refused.
-    arguments = []
-    for text in texts:
-        try:
-            argument = (
-                program.argument(text, options.returns, active=options.active)
-                if probe is None
-                else probe.compile(text)
-            )
-            warnings.append((text, tuple(argument.whole.warnings)))
-            arguments.append(argument)
-        except CompileError as refusal:
-            warnings.append((text, refusal.diagnostics))
-    return arguments

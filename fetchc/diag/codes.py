@@ -15,7 +15,7 @@ __all__ = ["TITLES", "explain"]
 TITLES = {
     "FC0101": "the expression does not parse",
     "FC0102": "the expression is too long or nested too deeply",
-    "FC0103": "this release does not compile the expression yet",
+    "FC0103": "not supported as a part of an expression",
     "FC0104": "the expression is empty",
     "FC0105": "a line of a batch is not a valid request",
     "FC0201": "no variable of that name is visible at the probe point",

@@ -201,8 +201,9 @@ def _variable(leaf: Leaf, family: str) -> ReadBase:
     return _wrong("FC0201", f"the kernel knows no `{leaf.text}`", leaf.span, "not known", note)
 
 
-def _later(leaf: Leaf, what: str) -> ReadBase:
-    return _wrong("FC0103", f"{what} is for a later release of fetchc", leaf.span, "not yet")
+def _unknown_form(leaf: Leaf, form: str) -> ReadBase:
+    what = f"fetchc does not read `{leaf.text}`, which some kernel may"
+    return _wrong("FC0103", what, leaf.span, "a form that is not supported", f"it reads {form}")
 
 
 def _at(leaf: Leaf, family: str) -> ReadBase:
@@ -262,13 +263,13 @@ def _other(leaf: Leaf, family: str) -> ReadBase:
     if first == "(":
         cast = _CAST.match(text)
         if cast is None:
-            return _later(leaf, "such a cast of the kernel's, of 7.2 and later,")
+            return _unknown_form(leaf, "`(STRUCT)E->MEMBER`, where E is a name or in parentheses")
         value = KernelValue("typecast", text, cast["members"].count("->"))
         return ReadBase(value, unknown=f"what `{text}` is")
     if text.startswith(("this_cpu_ptr(", "this_cpu_read(")):
         own = _PER_CPU.match(text)
         if own is None:
-            return _later(leaf, "such a variable of each processor, of 7.3 and later,")
+            return _unknown_form(leaf, "a symbol with an offset, or a register, in parentheses")
         loads = own["what"] == "read"
         value = KernelValue("per_cpu_load" if loads else "per_cpu", text, int(loads))
         return ReadBase(value, unknown=f"what `{own['of']}` is")

@@ -91,6 +91,14 @@ def test_added_listed_removed(run: Run) -> None:
     assert listed(run) == []
 
 
+def test_all_parameters_are_added_by_name(run: Run) -> None:
+    done = added(run, "$args", "-f", "triple")
+    assert (done.returncode, done.stdout) == (0, f"{GROUP}/triple\n")
+    (one,) = listed(run)
+    assert one["expressions"] == ["$args"]
+    assert [word.partition("=")[0] for word in one["definitions"][0].split()[2:]] == ["n"]
+
+
 def test_enabled_it_counts_and_is_removed_all_the_same(run: Run, tmp_path: Path) -> None:
     # Who runs the fixture beside this test is not to be counted.
     own = str(shutil.copy(C, tmp_path / "own"))

@@ -7,7 +7,8 @@ import json
 import pytest
 
 import fetchc
-from fetchc.cli import main
+from fetchc.cli import main, parse
+from fetchc.cli.add_command import prepared
 from fetchc.tracer.value_shapes import UnavailableShape
 from tests.support.programs import fixture
 
@@ -58,3 +59,21 @@ def test_compile_has_each_that_a_fetch_arg_can_hold(capsys: pytest.CaptureFixtur
     assert "error[FC0401]: `$locals` leaves out `sum`" in capsys.readouterr().err
     assert main(["compile", "$locals", "-x", C, "-f", "triple", "--kernel", "6.1"]) == 1
     assert "nothing here that `$locals` stands for" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [["$args"], ["$args", "r->i"], ["$locals"], ["r->i + 1"], ["$pid > 0"], ["$args + 1"],
+     ["x=$args"], ["$args", "nosuch"], ["r->text", "$comm"]],
+)  # fmt: skip
+def test_add_takes_what_compile_takes(texts: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    words = [*texts, "-x", C, "-f", "visit"]
+    status = main(["compile", *words, "--format", "probe"])
+    printed = capsys.readouterr()
+    found = prepared(parse(["add", *words]))
+    wanted = () if found.wanted is None else found.wanted.definitions
+    assert (found.wanted is None) == (status == 1)
+    assert "\n".join(wanted) == (printed.out.rstrip("\n") if wanted else "")
+    codes = [one.code for _, diagnostics in found.warnings for one in diagnostics]
+    assert [f"[{code}]" in printed.err for code in codes] == [True] * len(codes)
+    assert ("error" in printed.err) == (found.wanted is None)
