@@ -38,8 +38,8 @@ class Outcome:
 class Question(Record):
     """Expressions at one probe point, as ``compile`` and a line of a batch ask for them.
 
-    ``whole`` asks for companions and members, as definitions have them. ``id`` comes back as it
-    was.
+    ``whole`` asks for companions and members, as definitions have them; ``computes`` is for a
+    format whose tool computes what operators give. ``id`` comes back as it was.
     """
 
     binary: str
@@ -54,6 +54,7 @@ class Question(Record):
     id: str | int | None = None
     active: int | None = None
     whole: bool = True
+    computes: bool = False
 
     @property
     def opening(self) -> tuple[str, tuple[str, ...], str | None, tuple[str, ...]]:
@@ -88,9 +89,11 @@ class Question(Record):
         one = Outcome(text, self.whole)
         try:
             if probe is None:
-                argument = program.argument(text, self.returns, self.version, self.active)
+                argument = program.argument(
+                    text, self.returns, self.version, self.active, self.computes
+                )
             else:
-                argument = probe.compile(text)
+                argument = probe.compile(text, self.computes)
             if self.whole:
                 argument.whole  # noqa: B018 - compiled now, so that a refusal is seen now
             else:

@@ -293,17 +293,19 @@ class Program:
         returns: bool = False,
         kernel: str | None = None,
         active: int | None = None,
+        computes: bool = False,
     ) -> Argument:
         """Compile an argument at the point that it names itself.
 
-        The others are as in :meth:`probe`.
+        The others are as in :meth:`probe` and :meth:`.Probe.compile`.
         """
         given(text, "an argument", None)
         from fetchc.api.probe import Argument
         from fetchc.syntax.expression_parser import parse_argument
 
         tree = parse_argument(text)
-        return Argument(self._probe(None, tree.point, returns, kernel, active), text, tree)
+        probe = self._probe(None, tree.point, returns, kernel, active)
+        return Argument(probe, text, tree, computes)
 
     def _probe(
         self,

@@ -37,10 +37,13 @@ __all__ = ["Argument", "Probe"]
 class Argument:
     """A compiled argument. ``text`` is what the user wrote, ``probe`` where it is fetched."""
 
-    def __init__(self, probe: Probe, text: str, tree: tree.Argument) -> None:
+    def __init__(
+        self, probe: Probe, text: str, tree: tree.Argument, computes: bool = False
+    ) -> None:
         self.text = text
         self.probe = probe
         self._tree = tree
+        self._computes = computes
         self._bare: Compiled | None = None
         self._whole: Compiled | None = None
         self._refusal: CompileError | None = None
@@ -60,12 +63,14 @@ class Argument:
     def _compile(self, whole: bool) -> Compiled:
         probe = self.probe
         with probe._lock:
-            return compile_argument(self._tree, self.text, probe._found, probe._kernel, whole)
+            return compile_argument(
+                self._tree, self.text, probe._found, probe._kernel, whole, self._computes
+            )
 
     def at(self, probe: Probe) -> Argument:
         """The same argument, compiled for another address."""
         try:
-            return Argument(probe, self.text, self._tree)
+            return Argument(probe, self.text, self._tree, self._computes)
         except CompileError as refusal:
             from fetchc.driver.source_line_points import at_address
 
@@ -383,21 +388,23 @@ class Probe:
         with self._lock:
             return plan(self._program, self._found, self._kernel, listed, group, event)
 
-    def compile(self, text: str) -> Argument:
+    def compile(self, text: str, computes: bool = False) -> Argument:
         """Compile one argument; raises CompileError where it has to be refused.
 
-        An argument with a point of its own (``x @ main.f``) is compiled at that.
+        An argument with a point of its own (``x @ main.f``) is compiled at that. ``computes``: it
+        is for a format whose tool computes what operators give (bpftrace), and for no other.
         """
         given(text, "an argument", None)
         tree = parse_argument(text)
         if tree.point is None:
-            return Argument(self, text, tree)
+            return Argument(self, text, tree, computes)
         name = None if self.function is None else self.function.name
         returns = self.kind.startswith("return")
         with self._lock:
             request = PointRequest(name, tree.point, returns, self._kernel)
             found = find_site(self._program, request)
-        return Argument(Probe(self._program, self._lock, found, self._kernel), text, tree)
+        probe = Probe(self._program, self._lock, found, self._kernel)
+        return Argument(probe, text, tree, computes)
 
     def definition(
         self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None

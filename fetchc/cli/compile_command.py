@@ -88,7 +88,16 @@ def _question(options: Options, texts: list[str], whole: bool) -> Question:
         options.kernel,
         active=options.active,
         whole=whole,
+        computes=_computes(options.format),
     )
+
+
+def _computes(format: str) -> bool:
+    if format not in _TOOLS:
+        return False
+    from fetchc.emit.output_formats import COMPUTING
+
+    return format in COMPUTING
 
 
 def _settled(format: str) -> tuple[str, ...]:

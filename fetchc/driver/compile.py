@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.checker import Checker
 from fetchc.check.probe_site import ProbePoint
-from fetchc.check.typed_tree import AssumedCount
+from fetchc.check.typed_tree import AssumedCount, Operation
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
@@ -14,6 +14,7 @@ from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.ir.arithmetic import Calculation
     from fetchc.ir.fetch import Decode
     from fetchc.syntax.tree import Argument
     from fetchc.target.kernel_versions import Kernel
@@ -36,7 +37,8 @@ class Compiled(Record):
     """An argument that the kernel will take.
 
     ``name`` is the user's, None where none was given. ``type`` is the expression's, as
-    its language writes it.
+    its language writes it. ``computed``: the value is what that gives for the parts, and ``decode``
+    what its result means.
     """
 
     text: str
@@ -44,6 +46,7 @@ class Compiled(Record):
     type: str
     parts: tuple[Part, ...]
     warnings: tuple[Diagnostic, ...]
+    computed: tuple[Calculation, Decode] | None = None
 
 
 def compile_argument(
@@ -52,15 +55,23 @@ def compile_argument(
     found: ProbePoint,
     kernel: Kernel,
     whole: bool,
+    computes: bool = False,
 ) -> Compiled:
     """Compile one argument at a site.
 
     ``whole`` asks for companions and members, where one fetch-arg does not hold it all.
+    ``computes``: it is for a program that computes what operators give.
     Raises CompileError with every problem that one pass finds.
     """
     checker = Checker(found.site)
     node = checker.check(argument.expression)
-    if argument.format is None:
+    computed = None
+    if computes and isinstance(node, Operation):
+        from fetchc.lower.operation_plan import calculation
+
+        given, lowered, decode = calculation(checker, node, argument.format, lower)
+        computed = given, decode
+    elif argument.format is None:
         lowered = lower(checker, node, whole)
     else:
         from fetchc.lower.argument_formats import formatted
@@ -95,6 +106,7 @@ def compile_argument(
         checker.spell(node.type),
         tuple(parts),
         tuple(checker.warnings),
+        computed,
     )
 
 

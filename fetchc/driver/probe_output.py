@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from fetchc.check.probe_site import ProbePoint, Site
     from fetchc.driver.compile import Compiled, Part
-    from fetchc.ir.fetch import Fetch
+    from fetchc.ir.arithmetic import Calculation
+    from fetchc.ir.fetch import Decode, Fetch
     from fetchc.program.entities import Function
     from fetchc.program.protocol import Program
     from fetchc.target.kernel_versions import Kernel
@@ -48,8 +49,11 @@ def event(
     """The event of one probed address; without ``group`` and ``name``, those of a definition."""
     site = found.site
     items = tuple(
-        Item(each.name, each.text, each.part.fetch, each.part.decode, each.length) for each in named
-    )
+        Item(
+            each.name, each.text, each.part.fetch, each.part.decode, each.length, each.computed
+        )
+        for each in named
+    )  # fmt: skip
     group = group or group_name(program.path)
     name = name or event_name(site.named_after)
     if program.in_kernel:
@@ -175,7 +179,7 @@ class Named(Record):
 
     ``text`` is the whole argument's, as the user wrote it; ``companion_of`` the name of
     the value that a companion is there for; ``length`` the name of the companion that
-    holds a text's length.
+    holds a text's length; ``computed`` is that of :class:`~fetchc.driver.compile.Compiled`.
     """
 
     name: str
@@ -183,6 +187,7 @@ class Named(Record):
     part: Part
     companion_of: str | None
     length: str | None
+    computed: tuple[Calculation, Decode] | None = None
 
 
 def named(arguments: Iterable[tuple[str, Compiled]], kernel: Kernel) -> tuple[Named, ...]:
@@ -221,6 +226,7 @@ def named(arguments: Iterable[tuple[str, Compiled]], kernel: Kernel) -> tuple[Na
                     part,
                     values.get(owner) if part.companion else None,
                     lengths.get(part.suffix) if part.decode.kind in ("text", "bytes") else None,
+                    compiled.computed,
                 )
             )
     return tuple(result)

@@ -26,6 +26,7 @@ import re
 
 from fetchc.diag.diagnostic import Diagnostic, reject
 from fetchc.emit.output_formats import Written
+from fetchc.ir.arithmetic import RULES, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Absolute,
     Array,
@@ -57,7 +58,7 @@ if TYPE_CHECKING:
 
     from fetchc.diag.diagnostic import CompileError
     from fetchc.emit.output_formats import Event, Item, KernelPoint
-    from fetchc.ir.fetch import Store, Value
+    from fetchc.ir.fetch import Decode, Store, Value
 
 __all__ = ["SETTLED", "Shown", "shown", "write"]
 
@@ -80,11 +81,15 @@ _Place = tuple[str, int, bool]  # an expression, bytes behind it, whether it is 
 
 
 class Shown(Record):
-    """A value to print: its expression and conversion, ``text`` where it is one."""
+    """A value to print: its expression and conversion, ``text`` where it is one.
+
+    ``before`` are variables that the expression needs, each with its value.
+    """
 
     expression: str
     conversion: str
     text: bool = False
+    before: tuple[tuple[str, str], ...] = ()
 
 
 def shown(
@@ -108,6 +113,8 @@ class _Values:
         self.version = version
 
     def all(self) -> tuple[Shown, ...]:
+        if self.item.computed is not None:
+            return (_Calculated(self, *self.item.computed).shown(),)
         value, store = self.item.fetch.value, self.item.fetch.store
         if isinstance(value, Comm):
             return (Shown("comm", _TEXT, True),)
@@ -117,12 +124,12 @@ class _Values:
             case Text() if isinstance(value, KernelValue):
                 return (self._field(value),)
             case Text(user):
-                base, offset, of_user = self._address(value)
+                base, offset, of_user = self.address(value)
                 return (self._text((base, offset, of_user or user)),)
             case Symbol() if self.event.point is not None:
                 return (Shown(f"ksym({self._word(value)})", "%s"),)
             case Array(element, count):
-                start = self._address(value)
+                start = self.address(value)
                 return tuple([self._element(start, element, index) for index in range(count)])
             case _:
                 return (self._scalar(value, store),)
@@ -138,7 +145,7 @@ class _Values:
     def _counted(self, value: Value, of_user: bool) -> Shown:
         length = next(each for each in self.event.items if each.name == self.item.length)
         (count,) = shown(length, self.event, self.machine, self.version)
-        base, offset, user = self._address(value)
+        base, offset, user = self.address(value)
         address = _pointer((base, offset, user or of_user))
         if self.item.decode.kind == "bytes":
             # A NUL is a byte like others, and what is no character of ASCII is escaped.
@@ -166,7 +173,7 @@ class _Values:
         if isinstance(value, Immediate):
             return _constant(value.value, store)
         if isinstance(value, Deref):
-            return self._number(self._address(value), store)
+            return self._number(self.address(value), store)
         word = self._word(value)
         match store:
             case Word():
@@ -179,7 +186,7 @@ class _Values:
             case Bits():
                 return self._bits(word, store)
             case Symbol() | Text() | Array():
-                raise self._cannot("it names addresses of the kernel")
+                raise self.cannot("it names addresses of the kernel")
             case _:
                 assert_never(store)
 
@@ -195,7 +202,7 @@ class _Values:
             case Bits(_, _, container):
                 return self._bits(f"*(uint{container}*)({address})", store)
             case Symbol() | Text() | Array():
-                raise self._cannot("it names addresses of the kernel")
+                raise self.cannot("it names addresses of the kernel")
             case _:
                 assert_never(store)
 
@@ -215,7 +222,7 @@ class _Values:
         match value:
             case Register(name):
                 if name not in self.machine["registers"]:
-                    raise self._cannot(f"it has no register `{name}`")
+                    raise self.cannot(f"it has no register `{name}`")
                 return f'reg("{name}")'
             case StackPointer():
                 return f'reg("{self.machine["stack_pointer"]}")'
@@ -227,7 +234,7 @@ class _Values:
             case Immediate(constant):
                 return _literal(constant)
             case Deref():
-                return self._load(self._address(value))
+                return self._load(self.address(value))
             case KernelValue():
                 return f"(uint64){self._named(value)}"
             case Absolute() | Image() | Comm():
@@ -245,14 +252,14 @@ class _Values:
         own = dict(point.arguments).get(value.text)
         if value.rule == "event_array" or (own in point.arrays and not whole):
             field = value.text.removeprefix("$")
-            raise self._cannot(
+            raise self.cannot(
                 "it has the elements of an event's array alone",
                 f"add one to the program by hand: `args{self.version['field']}{field}[0]`",
             )
         if self.event.kind == "kprobe" and value.rule == "argument":
             return f"arg{int(value.text.removeprefix('$arg')) - 1}"
         if own is None or self.event.kind == "kretprobe":
-            raise self._cannot(
+            raise self.cannot(
                 f"it has no `{value.text}` here",
                 "probe with `fprobe:` before the function's name, or use `--format probe`",
             )
@@ -261,9 +268,9 @@ class _Values:
     def _load(self, place: _Place) -> str:
         return f"*(uint64*)({_pointer(place)})"
 
-    def _address(self, value: Value) -> _Place:
-        # What the outermost load reads at: an expression and a constant. Chains are as deep as
-        # a kernel takes (16), which a recursion can be.
+    def address(self, value: Value) -> _Place:
+        """What the outermost load reads at: an expression and a constant."""
+        # Chains are as deep as a kernel takes (16), which a recursion can be.
         assert isinstance(value, Deref)
         base = value.base
         if isinstance(base, Absolute):
@@ -272,7 +279,7 @@ class _Values:
             return f"uptr({base.address + value.offset:#x})", 0, False
         if isinstance(base, Image):
             if self.event.kind == "uretprobe":
-                raise self._cannot(
+                raise self.cannot(
                     "the load address of the file is not known when a function returns",
                     "probe the entry, or use `--format probe`",
                 )
@@ -283,9 +290,206 @@ class _Values:
             return f'kaddr("{base.text.removeprefix("@")}")', value.offset, False
         return self._word(base), value.offset, value.user
 
-    def _cannot(self, why: str, help: str = "use `--format probe`") -> CompileError:
+    def cannot(self, why: str, help: str = "use `--format probe`") -> CompileError:
+        """The refusal of the value, and why."""
         what = f"the format `bpftrace` cannot carry `{self.item.name}`: {why}"
         return reject("FC0514", what, help=help)
+
+
+# ------------------------------------------------------------------------------
+# What operators give, by bpftrace's own on numbers of 64 bits.
+#
+# Each operand and each result is cast to its width, and to 64 bits with its sign: bpftrace compares
+# with a sign if both sides have one, shifts without, and divides unsigned numbers alone. Where the
+# language has no value (a division by zero), all of it is 0; a sum of 64 bits in Rust that is too
+# large wraps, as in a program that is built for release.
+# Source: bpftrace, src/ast/passes/codegen_llvm.cpp (binop_int); tried with 0.17 and 0.27.
+
+# A register is a variable, too: BPF's verifier refuses a load of one that a condition chooses.
+_REGISTER = re.compile(r'reg\("(\w+)"\)')
+_COMPARED = frozenset(("==", "!=", "<", "<=", ">", ">="))
+
+
+class _Calculated:
+    """Writes one calculation; operands that an expression has several times are variables."""
+
+    def __init__(self, values: _Values, calculation: Calculation, decode: Decode) -> None:
+        self._values = values
+        self._calculation = calculation
+        self._decode = decode
+        # The fetches of the argument, each by its position.
+        items = values.event.items
+        start = items.index(values.item)
+        self._items = [one for one in items[start:] if one.text == values.item.text]
+        self._before: list[tuple[str, str]] = []
+        self._faults: list[str] = []  # conditions under which there is no value
+
+    def shown(self) -> Shown:
+        """The value and how it is printed."""
+        expression = self._computed(self._calculation)
+        if self._faults:
+            none = _cast("0", self._calculation.result)
+            expression = f"({' || '.join(self._faults)} ? {none} : {self._flat(expression)})"
+        conversion = "%lld" if self._calculation.result.signed else "%llu"
+        if self._decode.kind in ("pointer", "reference", "address", "symbol"):
+            conversion = "0x%llx"
+        registers = dict.fromkeys(_REGISTER.findall(f"{expression} {self._before}"))
+        before = [(f"$reg_{name}", f'reg("{name}")') for name in registers]
+        before += [(name, _REGISTER.sub(r"$reg_\1", value)) for name, value in self._before]
+        return Shown(_REGISTER.sub(r"$reg_\1", expression), conversion, before=tuple(before))
+
+    def _computed(self, node: Calculation) -> str:
+        number = node.number
+        if number.floating or any(one.floating for _, one in node.operands):
+            raise self._values.cannot(
+                "bpftrace has no floating-point numbers", "use `fetchc trace`"
+            )
+        operator = node.operator
+        if operator == "[]":
+            return self._element(node)
+        if operator in ("<<", ">>"):
+            return _cast(self._shift(node), number)
+        if operator == "?:":
+            condition = self._flat(self._operand(node, 0))
+            both = [
+                self._flat(self._operand(node, at, number, f"{condition} {is_chosen} 0"))
+                for at, is_chosen in ((1, "!="), (2, "=="))
+            ]
+            return f"({condition} != 0 ? {both[0]} : {both[1]})"
+        if operator in ("&&", "||"):
+            first = self._flat(self._operand(node, 0))
+            decides = f"{first} {'!=' if operator == '&&' else '=='} 0"
+            second = self._flat(self._operand(node, 1, node.operands[1][1], decides))
+            return _truth(f"{first} != 0 {operator} {second} != 0", node.result)
+        given = [self._operand(node, at, number) for at in range(len(node.operands))]
+        if operator == "!" or operator in _COMPARED:
+            given = list(map(self._flat, given))
+        if operator == "!":
+            return _truth(f"{given[0]} == 0", node.result)
+        if operator == "convert":
+            return given[0]
+        if operator in _COMPARED:
+            return _truth(f"{given[0]} {operator} {given[1]}", node.result)
+        if operator in ("/", "%"):
+            return _cast(self._quotient(node, *given), number)
+        if operator in ("min", "max"):
+            first, second = map(self._variable, given)
+            better = f"{second} {'<' if operator == 'min' else '>'} {first}"
+            return f"({better} ? {second} : {first})"
+        if operator in ("~", "&^"):
+            return _cast(f"{' & '.join([*given[:-1], f'~{given[-1]}'])}", number)
+        sums = operator in "+-*" and RULES[node.rules].overflow == "fault"
+        if sums:
+            given = list(map(self._flat, given))
+        whole = f"0 - {given[0]}" if len(given) == 1 else f"{given[0]} {operator} {given[1]}"
+        if sums and number.bits < 64:
+            self._faults.append(f"({whole}) != {_cast(whole, number)}")
+        return _cast(whole, number)
+
+    def _operand(
+        self, node: Calculation, at: int, number: Number | None = None, condition: str = ""
+    ) -> str:
+        # With 64 bits, as `number` or with the sign of its own; evaluated only on a condition.
+        mark = len(self._faults)
+        value, own = node.operands[at]
+        found = self._value(value, own)
+        if condition and (faults := self._faults[mark:]):
+            self._faults[mark:] = [f"({condition} && ({' || '.join(faults)}))"]
+        return found if number is None or number == own else _cast(found, number)
+
+    def _value(self, value: Calculation | Fetched | float, number: Number) -> str:
+        match value:
+            case Calculation():
+                return self._computed(value)
+            case Fetched(position=position):
+                (found,) = _Values(
+                    self._items[position].replaced(computed=None),
+                    self._values.event,
+                    self._values.machine,
+                    self._values.version,
+                ).all()
+                return _cast(found.expression, number)
+            case int():
+                return f"({'int64' if number.signed else 'uint64'}){_literal(value)}"
+            case _:
+                raise self._values.cannot("bpftrace has no floating-point numbers")
+
+    def _variable(self, expression: str) -> str:
+        # Its name is that of the value, which no other value of the event has.
+        name = f"${self._items[0].name}_{len(self._before)}"
+        self._before.append((name, expression))
+        return name
+
+    def _flat(self, expression: str) -> str:
+        # bpftrace 0.27 ends by a signal at some that have `? :` inside of `? :`.
+        return self._variable(expression) if "?" in expression else expression
+
+    def _quotient(self, node: Calculation, first: str, second: str) -> str:
+        operator, number = node.operator, node.number
+        left, right = self._variable(first), self._variable(second)
+        self._faults.append(f"{right} == 0")
+        if not number.signed:
+            return f"({right} == 0 ? (uint64)0 : {left} {operator} {right})"
+        if RULES[node.rules].least_by_minus_one == "fault":
+            least = "(int64)1 << 63" if number.bits == 64 else _literal(-(1 << number.bits - 1))
+            self._faults.append(f"({right} == -1 && {left} == ({least}))")
+        magnitudes = [
+            self._variable(f"(uint64)({one} < 0 ? 0 - {one} : {one})") for one in (left, right)
+        ]
+        quotient = self._variable(
+            f"({right} == 0 ? (uint64)0 : {magnitudes[0]} {operator} {magnitudes[1]})"
+        )
+        negative = f"({left} ^ {right})" if operator == "/" else left
+        return f"({negative} < 0 ? 0 - (int64){quotient} : (int64){quotient})"
+
+    def _shift(self, node: Calculation) -> str:
+        number = node.number
+        rule = RULES[node.rules].shift
+        value = self._variable(self._operand(node, 0, number))
+        count = self._variable(f"(uint64){self._operand(node, 1)}")
+        if rule == "masked":
+            count = f"({count} & {number.bits - 1})"
+        elif rule == "fault":
+            self._faults.append(f"{count} >= {number.bits}")
+        elif node.operands[1][1].signed:
+            self._faults.append(f"(int64){count} < 0")
+        sign = "int64" if number.signed else "uint64"
+        shifted, empty = f"({sign})({value} {node.operator} {count})", f"({sign})0"
+        if node.operator == ">>" and number.signed:
+            shifted = self._variable(f"({value} < 0 ? (int64)~(~{value} >> {count}) : {shifted})")
+            if rule == "empties":
+                empty = self._variable(f"({value} < 0 ? (int64)-1 : (int64)0)")
+        return f"({count} >= {number.bits} ? {empty} : {shifted})"
+
+    def _element(self, node: Calculation) -> str:
+        # By its address, which the index is added to.
+        first = node.operands[1][0]
+        assert isinstance(first, Fetched)
+        fetch = self._items[first.position].fetch
+        if not isinstance(fetch.value, Deref) or not isinstance(fetch.store, Scalar):
+            raise self._values.cannot("the elements are not in memory", "use `fetchc trace`")
+        base, offset, user = self._values.address(fetch.value)
+        index = self._variable(f"(uint64){self._operand(node, 0)}")
+        self._faults.append(f"{index} >= {node.count}")
+        bits = fetch.store.bits
+        place = _pointer((f"({_sum(base, offset)} + {index} * {bits // 8})", 0, user))
+        loaded = _cast(f"*({_NAMES[fetch.store.kind]}{bits}*)({place})", node.number)
+        return f"({index} < {node.count} ? {loaded} : {_cast('0', node.number)})"
+
+
+def _cast(expression: str, number: Number) -> str:
+    # The low bits of it, as 64 bits with the sign.
+    sign = "int" if number.signed else "uint"
+    if number.bits == 64:
+        return f"({sign}64)({expression})"
+    if number.bits == 1:
+        return _truth(f"({expression}) != 0", number)
+    return f"({sign}64)({sign}{number.bits})({expression})"
+
+
+def _truth(condition: str, number: Number) -> str:
+    sign = "int64" if number.signed else "uint64"
+    return f"({condition} ? ({sign})1 : ({sign})0)"
 
 
 def _pointer(place: _Place) -> str:
@@ -442,6 +646,7 @@ def _batches(
     numbers = texts = 0
     for labelled in _labelled(event, machine, rules, limits["numbers"]):
         more = sum(value.text for value in labelled.values)
+        numbers += sum(len(value.before) for value in labelled.values)
         texts += more
         numbers += len(labelled.values) - more
         most = limits["numbers_beside_a_text"] if texts else limits["numbers"]
@@ -459,6 +664,8 @@ def _labelled(
     # A list that is too long for a line is printed in ranges, which say so: a[0:40]=.
     before = None
     for item in event.items:
+        if item.computed is not None and item.text == before:
+            continue  # an operand
         values = shown(item, event, machine, rules)
         comment = "" if item.text == before else f"  // {' '.join(item.text.split())}"
         before = item.text
@@ -482,7 +689,9 @@ def _printf(event: Event, batch: Sequence[_Labelled]) -> list[str]:
         first, *others = [value.expression for value in labelled.values]
         arguments += [(first, labelled.comment), *[(other, "") for other in others]]
     ends = [","] * (len(arguments) - 1) + [");"]
+    before = [one for each in batch for value in each.values for one in value.before]
     return [
+        *[f"    {name} = {value};" for name, value in dict.fromkeys(before)],
         f'    printf("{format}\\n",',
         *[
             f"        {expression}{end}{comment}"

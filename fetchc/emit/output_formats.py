@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.ir.arithmetic import Calculation
     from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "written"]
@@ -30,6 +31,9 @@ RAISING = ("bpftrace",)
 
 NAMING_BTF = ("tetragon",)
 """Formats whose text names a file of BTF."""
+
+COMPUTING = ("bpftrace",)
+"""Formats whose tools compute what operators give."""
 
 OF_VERSIONS = ("bpftrace",)
 """Formats whose text depends on the tool's version."""
@@ -46,7 +50,8 @@ class Item(Record):
     """One named fetch of an event.
 
     ``text`` is the argument as the user wrote it; ``length`` names the item that holds the
-    bytes of a counted text.
+    bytes of a counted text. ``computed``: the value is what that gives for the fetches of the
+    argument's items, and what its result means.
     """
 
     name: str
@@ -54,6 +59,7 @@ class Item(Record):
     fetch: Fetch
     decode: Decode
     length: str | None
+    computed: tuple[Calculation, Decode] | None = None
 
 
 class KernelPoint(Record):

@@ -24,6 +24,8 @@ __all__ = [
     "LAZY",
     "RULES",
     "TRUTH",
+    "Calculation",
+    "Fetched",
     "Number",
     "Rules",
     "converted",
@@ -55,6 +57,29 @@ DOUBLE = Number(64, True, True)
 LAZY = frozenset(("&&", "||", "?:", "[]"))
 """Operators that do not evaluate all operands: the engine does that. A fault of one that is not
 evaluated is none."""
+
+
+class Calculation(Record):
+    """What an operator gives for its operands, for a program that computes it.
+
+    An operand is another calculation, a :class:`Fetched` value or a constant, each with the number
+    that it is. ``number``, ``rules`` and the operators are those of :func:`evaluate` and
+    :data:`LAZY`; ``[]`` has the index, the first of ``count`` adjacent elements, and no others.
+    ``result`` is the number that it gives.
+    """
+
+    operator: str
+    operands: tuple[tuple[Calculation | Fetched | float, Number], ...]
+    number: Number
+    rules: str
+    result: Number
+    count: int = 0
+
+
+class Fetched(Record):
+    """The value of the fetch with that position among those of the calculation."""
+
+    position: int
 
 
 class Rules(Record):

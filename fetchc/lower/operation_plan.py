@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from fetchc.check.conversions import number_of
-from fetchc.check.typed_tree import Operation
+from fetchc.check.typed_tree import Constant, FloatConstant, Operation
 from fetchc.diag.diagnostic import reject
-from fetchc.ir.arithmetic import Number
+from fetchc.ir.arithmetic import Calculation, Fetched, Number
 from fetchc.ir.fetch import Decode
-from fetchc.lower.fetches import plain
+from fetchc.lower.fetches import Lowered, plain
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -15,9 +15,17 @@ if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Assumption, Typed
     from fetchc.diag.diagnostic import CompileError
+    from fetchc.lower.argument_refusals import Lower
     from fetchc.syntax.tree import Format
 
-__all__ = ["Operand", "OperationPlan", "as_formatted", "operation_plan", "refuse_operation"]
+__all__ = [
+    "Operand",
+    "OperationPlan",
+    "as_formatted",
+    "calculation",
+    "operation_plan",
+    "refuse_operation",
+]
 
 
 class Operand(Record):
@@ -85,13 +93,57 @@ def as_formatted(checker: Checker, node: Operation, format: Format) -> Operation
     return OperationPlan("convert", (operand,), number, planned.rules, number, decode)
 
 
+def calculation(
+    checker: Checker, node: Operation, format: Format | None, lower: Lower
+) -> tuple[Calculation, tuple[Lowered, ...], Decode]:
+    """What computes ``node``, the fetches that it needs, and what its result means.
+
+    Raises CompileError FC0308 for what is no number of one fetch.
+    """
+    planned = (
+        operation_plan(checker, node, reader=False)
+        if format is None
+        else as_formatted(checker, node, format)
+    )
+    fetched: list[Lowered] = []
+    found = _calculation(checker, planned, fetched, lower)
+    if not fetched:
+        raise refuse_operation(checker, node)
+    return found, tuple(fetched), planned.decode
+
+
+def _calculation(
+    checker: Checker, planned: OperationPlan, fetched: list[Lowered], lower: Lower
+) -> Calculation:
+    def operand(one: Operand) -> Calculation | Fetched | float:
+        checker.assumptions += one.assumptions
+        match one.node:
+            case Constant(value=value) | FloatConstant(value=value):
+                return value
+            case Operation() as inner:
+                return _calculation(checker, operation_plan(checker, inner, False), fetched, lower)
+            case node:
+                (found,) = lower(checker, node, False)
+                suffix = str(len(fetched)) if fetched else ""
+                fetched.append(Lowered(suffix, found.fetch, found.decode, found.type))
+                return Fetched(len(fetched) - 1)
+
+    elements = len(planned.operands) - 1 if planned.operator == "[]" else 0
+    listed = planned.operands[:2] if elements else planned.operands
+    operands = tuple([(operand(one), one.number) for one in listed])
+    return Calculation(
+        planned.operator, operands, planned.number, planned.rules, planned.result, elements
+    )
+
+
 def refuse_operation(checker: Checker, node: Operation) -> CompileError:
     """FC0308: the kernel computes nothing, so that no fetch-arg is the value."""
     if node.operator == "[]":
         from fetchc.syntax.expression_actions import not_a_number
 
         return not_a_number(node.operands[0].span)
-    what, help = f"`{node.operator}`", "`fetchc trace` computes it; a fetch-arg gives each operand"
+    what = f"`{node.operator}`"
+    help = "`fetchc trace` and `--format bpftrace` compute it; a fetch-arg gives each operand"
     if node.operator == "convert":
         spelled = checker.spell(node.type)
         same = "*" + checker.site.language.pointer_cast.format(type=spelled, value="&e")

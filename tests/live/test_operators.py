@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.emit.output_formats import written
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
 from tests.support.toolchains import GO_VERSIONS, require
+from tests.support.tools import Printed, bpftrace_version, run_bpftrace
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -333,6 +335,68 @@ def test_go_evaluates_the_same(version: str, tmp_path: Path) -> None:
     program, texts = _go_program(tmp_path, _SEED, version)
     lines, calls = traced(program, "main.show", texts)
     assert not differences(lines, calls, texts)
+
+
+# --- bpftrace's own operators -----------------------------------------------------------------
+
+_ONE_EVENT = 8  # expressions, so that the stack of a BPF program has room for them
+
+
+def bpftrace_program(
+    program: Path, function: str, texts: Sequence[str], version: str
+) -> tuple[str, list[str]]:
+    """A program of bpftrace for the expressions that it can compute, and which they are."""
+    probe = fetchc.open(str(program)).probe(function)
+    taken: list[fetchc.Argument] = []
+    for text in texts:
+        argument = probe.compile(f"v{len(taken)}={text}", computes=True)
+        try:
+            probe.written("bpftrace", [argument], version=version)
+        except fetchc.CompileError:
+            continue  # bpftrace has no floating-point numbers
+        taken.append(argument)
+    parts = [taken[at : at + _ONE_EVENT] for at in range(0, len(taken), _ONE_EVENT)]
+    events = [one for n, part in enumerate(parts) for one in probe.events(part, "g", f"ev{n}")]
+    text = written("bpftrace", events, version=version).text
+    return text, [argument.expression for argument in taken]
+
+
+def computed_otherwise(
+    reported: Printed, lines: Sequence[str], texts: Sequence[str], taken: Sequence[str]
+) -> list[str]:
+    """What bpftrace computed otherwise than the program; 0 is what has no value."""
+    wrong, hits = [], [hit for listed in reported.values() for hit in listed]
+    found = {
+        name: [int(hit[name], 0) for hit in hits if name in hit] for hit in hits for name in hit
+    }
+    for at, text in enumerate(taken):
+        printed = [line.split()[texts.index(text)] for line in lines]
+        wanted = [0 if one == "-" else int(one[1:]) for one in printed]
+        if found[f"v{at}"] != wanted:
+            wrong.append(f"{text} is {printed}, bpftrace computed {found[f'v{at}']}")
+    return wrong
+
+
+@pytest.mark.parametrize("which", ["installed", "newer"])
+def test_bpftrace_computes_the_same(which: str, tmp_path: Path) -> None:
+    version = bpftrace_version(which)
+    program, texts = _c_program(tmp_path, _SEED, "gcc", ".c")
+    text, taken = bpftrace_program(program, "take", texts, version)
+    assert len(taken) > len(texts) // 2
+    reported, printed = run_bpftrace(text, program, tmp_path, which)
+    assert not computed_otherwise(reported, printed.splitlines(), texts, taken)
+    if which == "installed":
+        mutant = text.replace("(int64)(int32)", "(uint64)(uint32)")
+        reported, printed = run_bpftrace(mutant, program, tmp_path, which)
+        assert computed_otherwise(reported, printed.splitlines(), texts, taken)
+
+
+def test_bpftrace_computes_as_go_does(tmp_path: Path) -> None:
+    version = bpftrace_version()
+    program, texts = _go_program(tmp_path, _SEED, GO_VERSIONS[-1])
+    text, taken = bpftrace_program(program, "main.show", texts, version)
+    reported, printed = run_bpftrace(text, program, tmp_path)
+    assert not computed_otherwise(reported, printed.splitlines(), texts, taken)
 
 
 @pytest.mark.parametrize(

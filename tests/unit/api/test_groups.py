@@ -70,7 +70,9 @@ def test_add_takes_what_compile_takes(texts: list[str], capsys: pytest.CaptureFi
     words = [*texts, "-x", C, "-f", "visit"]
     status = main(["compile", *words, "--format", "probe"])
     printed = capsys.readouterr()
-    found = prepared(parse(["add", *words]))
+    options = parse(["add", *words])
+    assert not isinstance(options, int)
+    found = prepared(options)
     wanted = () if found.wanted is None else found.wanted.definitions
     assert (found.wanted is None) == (status == 1)
     assert "\n".join(wanted) == (printed.out.rstrip("\n") if wanted else "")
