@@ -8,6 +8,7 @@ operand types and the result type of the language.
 from __future__ import annotations
 
 from fetchc.check.conversions import decayed, number_of
+from fetchc.check.members import subobject
 from fetchc.check.typed_tree import (
     Computed,
     Conditional,
@@ -27,9 +28,11 @@ from fetchc.program.types import (
     CharType,
     FloatType,
     FunctionType,
+    InterfaceType,
     IntType,
     MapType,
     PointerType,
+    SliceType,
     StructType,
     VoidType,
 )
@@ -378,6 +381,8 @@ def _binary(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> T
             return moved
     if operator in _SHIFTS:
         return _shift(checker, node, left, right)
+    if operator in ("==", "!="):
+        left, right = _or_nil(checker, left, right), _or_nil(checker, right, left)
     left, right, number, type = _both(checker, node, left, right, operator)
     if operator in _COMPARISONS:
         return _computed(checker, operator, (left, right), number, _truth_type(checker), span)
@@ -392,6 +397,17 @@ def _binary(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> T
             secondary=(_typed(checker, left), _typed(checker, right)),
         )
     return _computed(checker, operator, (left, right), number, type, span)
+
+
+def _or_nil(checker: Checker, node: Typed, other: Typed) -> Typed:
+    """What is compared with ``nil``: of an interface or a slice of Go its first word."""
+    resolved = checker.resolved(node.type)
+    if not isinstance(resolved, InterfaceType | SliceType) or not isinstance(other, Constant):
+        return node
+    is_nil = isinstance(checker.resolved(other.type), PointerType)
+    if not is_nil or checker.site.language.arithmetic != "go":
+        return node
+    return subobject(node, resolved.members[0], node.span)
 
 
 def _folded(

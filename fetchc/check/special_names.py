@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 _OF_TASK = ("pid", "tid")
-_OF_READER = (*_OF_TASK, "cpu", "time", "function")
+_OF_READER = (*_OF_TASK, "cpu", "time", "function", "latency")
 _SEVERAL = {
     "args": "all parameters at once",
     "locals": "all variables at once",
@@ -116,7 +116,9 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
             span,
             "known to the reader",
             notes=("each event has the thread's number as `common_pid`",) * (name in _OF_TASK),
-            help=f"`fetchc trace '${name}'` shows it by itself, and `--filter` compares it",
+            help="`fetchc trace --latency` shows it; filters and tables take `$latency`"
+            if name == "latency"
+            else f"`fetchc trace '${name}'` shows it by itself, and `--filter` compares it",
         )
     if name in _SEVERAL:
         raise reject(

@@ -111,6 +111,10 @@ WANTED = {
         {"type": "*errors.errorString"}, {"name": "ENOENT", "value": 2}, {"type": "nil"},
         {"type": "*errors.errorString"}, {"name": "ENOENT", "value": 2}, {"type": "nil"},
     ],
+    "s == nil": [False, False, False, True, False, False],
+    "v == nil": [False, False, False, True, False, False],
+    "err != nil && serial > 0": [False, True, False, True, True, False],
+    "b.inside != nil": [True, True, False, True, None, True],
     "b.inside.(weight)": [
         {"type": "*main.circle"}, 200, {"type": "nil"}, {"type": "main.square"}, None,
         {"type": "main.holder"},
