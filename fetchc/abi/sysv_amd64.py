@@ -30,7 +30,6 @@ from fetchc.program.types import (
     ChoiceType,
     ComplexType,
     DeclaredType,
-    DifferenceType,
     EnumType,
     FloatType,
     FunctionType,
@@ -168,7 +167,7 @@ class Classifier:
                 raise UnclassifiedError(f"its type cannot be read: {reason}")
             case StringType() | SliceType() | InterfaceType() | SequenceType():
                 raise UnclassifiedError(f"`{found.name}` is not a type of C")
-            case DifferenceType() | ChoiceType() | CellType() | RangeType():
+            case ChoiceType() | CellType() | RangeType():
                 raise UnclassifiedError(f"`{found.name}` is not a type of C")
             case StructType() | NamedType() | QualifiedType() | DeclaredType():
                 raise AssertionError(f"not a scalar: {found!r}")

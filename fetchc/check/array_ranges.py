@@ -36,7 +36,6 @@ from fetchc.program.types import (
     BoolType,
     CellType,
     CharType,
-    DifferenceType,
     EnumType,
     IntType,
     PointerType,
@@ -225,8 +224,7 @@ def _number(checker: Checker, bound: Typed | int, bounds: Span) -> Typed | int:
 def _is_number(checker: Checker, node: Typed) -> bool:
     if isinstance(node, Conditional | Dispatched):
         return False  # which one it is, a reader picks when it shows it
-    resolved = checker.resolved(node.type)
-    return _is_whole(resolved) or isinstance(resolved, DifferenceType)
+    return _is_whole(checker.resolved(node.type))
 
 
 def _is_whole(resolved: Type) -> bool:

@@ -244,7 +244,6 @@ class LibraryClass(Record):
     get: Mapping[str, Any] = _NONE
     choice: Mapping[str, Any] = _NONE
     methods: Mapping[str, str] = _NONE
-    distances: Mapping[str, list[str]] = _NONE
     choices: Mapping[str, list[str]] = _NONE
     refused: Mapping[str, str] = _NONE
     constants: Mapping[str, int] = _NONE
@@ -258,7 +257,7 @@ class LibraryClass(Record):
     @property
     def method_names(self) -> list[str]:
         """The methods that fetchc supports, in order."""
-        named = {*self.methods, *self.distances, *self.choices, *self.through, *self.constants}
+        named = {*self.methods, *self.choices, *self.through, *self.constants}
         named |= {*self.sums, *self.nones, *self.either, *self.maybe}
         return sorted(named | ({"empty"} if "size" in named else set()))
 
@@ -318,7 +317,7 @@ def _paths(found: LibraryClass) -> list[str]:
     paths = [found.value, found.index, found.follow, found.object, *found.counted, *found.ends]
     paths += [found.choice.get("tag", ""), *found.choice.get("cases", ())]
     paths += found.methods.values()
-    for some in (*found.distances.values(), *found.choices.values()):
+    for some in found.choices.values():
         paths += some
     paths += [*found.has, *found.units, found.fixed, found.flags]
     paths += [path.rpartition(".")[0] for path in found.through.values()]

@@ -6,7 +6,6 @@ from fetchc.check import indexing, members
 from fetchc.check.conversions import encoding_by_name
 from fetchc.check.cpp_library import (
     alternatives,
-    as_member,
     assume_alternative,
     block_length,
     dereferenced,
@@ -35,7 +34,6 @@ from fetchc.program.types import (
     ArrayType,
     BitField,
     BoolType,
-    DifferenceType,
     PointerType,
     RangeType,
     StructType,
@@ -151,8 +149,6 @@ def method(
         return object_of(checker, holder, found, span)
     if name in found.methods:
         return required_member(checker, holder, found.methods[name], span)
-    if name in found.distances:
-        return _distance(checker, holder, found.distances[name], span)
     if name in found.choices:
         return selected_member(checker, holder, found, found.choices[name])
 
@@ -186,20 +182,6 @@ def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> As
     if number is None or isinstance(number, Constant):
         return None
     return AssumedCount(holder, least, False, span)
-
-
-def _distance(checker: Checker, holder: Typed, paths: list[str], span: Span) -> Typed:
-    # The number of elements between two pointers: a fetch-arg cannot subtract, a reader does.
-    start, end = (required_member(checker, holder, path, span) for path in paths)
-    resolved = checker.resolved(start.type)
-    each = checker.size(resolved.target) if isinstance(resolved, PointerType) else None
-    if not each:
-        raise reject("FC0311", f"the elements of `{checker.spell(holder.type)}` have no size", span)
-    names = [path.rpartition(".")[2].strip("_").removeprefix("M_") for path in paths]
-    first, last = as_member(start, holder, names[0]), as_member(end, holder, names[1])
-    word = ByteSize(checker.program.word_bytes)
-    difference = DifferenceType("unsigned long", word, last, first, each)
-    return Convert(holder, checker.program.intern(difference), span)
 
 
 # ------------------------------------------------------------------------------
@@ -259,6 +241,9 @@ def _sum(
         one = _there(checker, holder, found, number, span)
         other = _there(checker, holder, found, less, span) if less else None
         summands.append(_term(checker, holder, found, one, other, times, span))
+    if len(terms) == 1 and terms[0][1]:
+        names = [path.rpartition(".")[2].strip("_").removeprefix("M_") for path in terms[0][:2]]
+        summands = [summands[0].replaced(names=(names[0], names[1]))]
     return Computed(tuple(summands), constant, False, checker.word(), span)
 
 
@@ -300,9 +285,6 @@ def _either(
 
 def _empty(checker: Checker, holder: Typed, found: LibraryClass, span: Span) -> Typed | None:
     # Whether the size is 0, where there is one.
-    if "size" in found.distances:
-        end, start = reversed(found.distances["size"])
-        return _none(checker, _sum(checker, holder, found, [[end, start, 1]], span))
     if "size" in found.methods:
         return _none(checker, _sum(checker, holder, found, [[found.methods["size"], "", 1]], span))
     if "size" in found.sums:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Dispatched, Pointee, Subobject
+from fetchc.check.typed_tree import Computed, Dispatched, Pointee, Subobject, Term
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.types import (
     BoolType,
@@ -135,6 +135,10 @@ def follow_path(checker: Checker, base: Typed, path: tuple[Member, ...], span: S
         if isinstance(resolved, StructType) and isinstance(checker.innermost(step.type), EnumType):
             require_byte_order(checker, resolved, step, span)
         base = subobject(holder, step, span)
+        if step.difference is not None:
+            minuend, subtrahend = [subobject(holder, one, span) for one in step.difference]
+            names = step.difference[0].name, step.difference[1].name
+            base = Computed((Term(minuend, subtrahend, 1, 1, names),), 0, False, step.type, span)
     return base
 
 

@@ -127,6 +127,9 @@ def _operand(checker: Checker, node: Typed, operator: str, at: Span) -> tuple[Ty
     node = decayed(checker, node)
     resolved = checker.resolved(node.type)
     if isinstance(resolved, StructType):
+        if resolved.is_library and "::chrono::" in resolved.name:
+            help = "take the number, of its own unit: `e.count()`"
+            raise _unfit(checker, operator, at, node, "not for units of time", help)
         reader_value = checker.rules_for(resolved).reader_value
         if reader_value is not None:
             node = reader_value(checker, node)

@@ -194,13 +194,15 @@ class Term(Record):
     """A term of a sum that a reader computes: ``(number - subtrahend) / each * times``.
 
     With ``times`` 0 it adds nothing, and the difference has to be ``each``: the term checks what
-    the checker assumes of the object.
+    the checker assumes of the object. ``names`` are those of the two numbers, of a difference that
+    is all of the sum.
     """
 
     number: Typed
     subtrahend: Typed | None
     each: int
     times: int
+    names: tuple[str, str] = ("", "less")
 
 
 class Computed(Record):

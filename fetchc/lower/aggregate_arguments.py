@@ -10,7 +10,6 @@ from fetchc.lower.aggregate_plan import (
     ArrayPlan,
     CellPlan,
     ChoicePlan,
-    DifferencePlan,
     EntryCountPlan,
     EnumPlan,
     HalvesPlan,
@@ -55,13 +54,6 @@ def aggregate(checker: Checker, planned: Plan, whole: bool, lower: Lower) -> tup
             if not whole:
                 raise refusals.refuse_range(checker, planned, lower)
             return _ranged(checker, planned, lower)
-        case DifferencePlan(minuend=first, subtrahend=second):
-            if not whole:
-                raise refusals.refuse_difference(checker, planned)
-            both = [(name, number(checker, one)) for name, one in (first, second)]
-            return tuple(
-                [Lowered(name.lstrip("_"), one.fetch, one.decode, one.type) for name, one in both]
-            )
         case CellPlan(node=node, type=resolved):
             from fetchc.check.array_dimensions import refuse_grid_element
 

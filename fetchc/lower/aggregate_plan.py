@@ -27,7 +27,6 @@ from fetchc.program.types import (
     ChannelType,
     ChoiceType,
     ComplexType,
-    DifferenceType,
     FunctionType,
     InterfaceType,
     IntType,
@@ -58,7 +57,6 @@ __all__ = [
     "ArrayPlan",
     "CellPlan",
     "ChoicePlan",
-    "DifferencePlan",
     "Elements",
     "EntryCountPlan",
     "EnumPlan",
@@ -479,19 +477,6 @@ class ChoicePlan(Record):
     cases: tuple[tuple[int, str, Typed], ...]
 
 
-class DifferencePlan(Record):
-    """``minuend`` less ``subtrahend``, by the names of both.
-
-    With ``each`` they are addresses, and the value is the number of objects of so many bytes
-    between them.
-    """
-
-    node: Typed
-    minuend: tuple[str, Typed]
-    subtrahend: tuple[str, Typed]
-    each: int
-
-
 class InterfacePlan(Record):
     """A Go interface: its type word and its data word by name."""
 
@@ -600,10 +585,6 @@ def aggregate(checker: Checker, node: Typed, resolved: Type) -> AggregatePlan:
         case RangeType(element=element, text=text):
             assert isinstance(node, Ranged)
             return RangePlan(node, element, text)
-        case DifferenceType(minuend=first, subtrahend=second, each=each):
-            assert isinstance(node, Subobject | Convert)
-            both = [(one.name, subobject(node.base, one, span)) for one in (first, second)]
-            return DifferencePlan(node, both[0], both[1], each)
         case ChoiceType(tag=number, cases=cases):
             listed = (number, *[one for _, one in cases])
             layout = StructType(resolved.name, "class", resolved.size, listed)
@@ -651,7 +632,7 @@ if TYPE_CHECKING:
     Layout = StructType  # the members of what is fetched, for those who look at no types
     AggregatePlan = (
         ArrayPlan | SlicePlan | SequencePlan | CellPlan | RangePlan | VectorPlan
-        | SizedStringPlan | ReferencePlan | WideStringPlan | AddressPlan | DifferencePlan
+        | SizedStringPlan | ReferencePlan | WideStringPlan | AddressPlan
         | ChoicePlan | InterfacePlan | OptionalPlan | EnumPlan | NotationPlan | StructPlan
         | HalvesPlan | UnfetchablePlan
     )  # fmt: skip

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from fetchc.check.checker import Checker
-    from fetchc.check.typed_tree import Dispatched, Typed
-    from fetchc.lower.aggregate_plan import ChoicePlan, DifferencePlan, RangePlan, UnfetchablePlan
+    from fetchc.check.typed_tree import Dispatched, Term, Typed
+    from fetchc.lower.aggregate_plan import ChoicePlan, RangePlan, UnfetchablePlan
     from fetchc.lower.fetches import Lowered
     from fetchc.program.types import Type
 
@@ -36,7 +36,6 @@ __all__ = [
     "left_out",
     "refuse_choice",
     "refuse_computed",
-    "refuse_difference",
     "refuse_length",
     "refuse_range",
     "refuse_unfetchable",
@@ -173,22 +172,6 @@ def refuse_length(checker: Checker, node: Typed) -> CompileError:
     )
 
 
-def refuse_difference(checker: Checker, planned: DifferencePlan) -> CompileError:
-    """The refusal of a difference, with both numbers."""
-    (first, minuend), (second, subtrahend) = planned.minuend, planned.subtrahend
-    words = [body(number(checker, one).fetch) for one in (minuend, subtrahend)]
-    divided = f", divided by {planned.each}" if planned.each > 1 else ""
-    return reject(
-        "FC0312",
-        f"it is `{first}` minus `{second}`, and a fetch-arg cannot subtract",
-        planned.node.span,
-        "a difference",
-        notes=(f"it is `{words[0]}` minus `{words[1]}`{divided}",),
-        help="`--format probe` fetches both, `fetchc trace` subtracts them",
-        reason="several fetch-args",
-    )
-
-
 def refuse_choice(checker: Checker, planned: ChoicePlan, lower: Lower) -> CompileError:
     """The refusal of one of several values where one fetch-arg has to be it, with all of them."""
     tag = body(number(checker, planned.tag).fetch)
@@ -278,6 +261,8 @@ def _words(checker: Checker, node: Computed, lower: Lower) -> str:
 
 
 def _summed(checker: Checker, node: Computed, lower: Lower) -> CompileError:
+    if node.terms[0].names[0] and not node.is_zero:
+        return _difference(checker, node, node.terms[0], lower)
     asked = "whether that is 0: " if node.is_zero else ""
     return reject(
         "FC0312",
@@ -286,6 +271,22 @@ def _summed(checker: Checker, node: Computed, lower: Lower) -> CompileError:
         "computed by the program",
         notes=(f"it is {asked}{_words(checker, node, lower)}",),
         help="`--format probe` fetches them, `fetchc trace` computes it",
+        reason="several fetch-args",
+    )
+
+
+def _difference(checker: Checker, node: Computed, term: Term, lower: Lower) -> CompileError:
+    assert term.subtrahend is not None
+    first, second = term.names
+    words = [_alone(checker, one, lower) for one in (term.number, term.subtrahend)]
+    divided = f", divided by {term.each}" if term.each > 1 else ""
+    return reject(
+        "FC0312",
+        f"it is `{first}` minus `{second}`, and a fetch-arg cannot subtract",
+        node.span,
+        "a difference",
+        notes=(f"it is `{words[0]}` minus `{words[1]}`{divided}",),
+        help="`--format probe` fetches both, `fetchc trace` subtracts them",
         reason="several fetch-args",
     )
 

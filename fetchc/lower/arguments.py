@@ -58,10 +58,11 @@ def _terms(checker: Checker, node: Computed) -> tuple[Lowered, ...]:
     found: list[Lowered] = []
     counted = [term for term in node.terms if term.times]
     for position, term in enumerate(counted):
-        for name, one in (("", term.number), ("less", term.subtrahend)):
+        for name, one in zip(term.names, (term.number, term.subtrahend), strict=True):
             if one is not None:
                 (word,) = lower(checker, one, whole=False)
-                found.append(Lowered(f"{name}{position or ''}", word.fetch, word.decode, one.type))
+                suffix = f"{name.lstrip('_')}{position or ''}"
+                found.append(Lowered(suffix, word.fetch, word.decode, one.type))
     return tuple(found)
 
 

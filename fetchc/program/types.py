@@ -21,7 +21,6 @@ __all__ = [
     "ChoiceType",
     "ComplexType",
     "DeclaredType",
-    "DifferenceType",
     "EnumType",
     "FloatType",
     "FunctionType",
@@ -138,7 +137,8 @@ class Member(Record):
     ``embedded`` members are looked through: anonymous aggregates of C, base classes
     of C++, embedded fields of Go (which also have a name). ``also`` is another name that the
     source knows it by: a property of .NET. ``alignment`` is what the source asks of the
-    member itself, in bytes; DWARF tells from version 5 on.
+    member itself, in bytes; DWARF tells from version 5 on. ``difference``: the value is the first
+    of these members of the same object less the second (Count of a Dictionary).
     """
 
     name: str
@@ -148,6 +148,7 @@ class Member(Record):
     embedded: bool = False
     also: str = ""
     alignment: ByteSize | None = None
+    difference: tuple[Member, Member] | None = None
 
 
 class Variant(Record):
@@ -167,7 +168,7 @@ class StructType(Record):
     ``by_reference`` is DW_AT_calling_convention 4 (DW_CC_pass_by_reference); None where
     the compiler does not say. ``notation`` names the form in which people write such a value
     (a decimal number, a point in time); empty where they write its members. ``computed_members``
-    are members of a :class:`DifferenceType`, which take no room in it. ``variants`` lie over each
+    are members that take no room in it. ``variants`` lie over each
     other behind the one member that tells which is there.
 
     ``value`` is the member that the whole means, at any offset in it: what a cell contains, with
@@ -310,20 +311,6 @@ class SequenceType(Record):
     window: Window | None = None
 
 
-class DifferenceType(Record):
-    """A number that is one member of an object less another one (Count of a Dictionary).
-
-    With ``each`` the members are addresses, and the number is that of the objects of so many
-    bytes between them (the size of a std::vector).
-    """
-
-    name: str
-    size: ByteSize
-    minuend: Member
-    subtrahend: Member
-    each: int = 0
-
-
 class ChoiceType(Record):
     """One of several members of an object, which lie where they like: by the number ``tag``.
 
@@ -423,7 +410,6 @@ Type = (
     | StringType
     | SliceType
     | SequenceType
-    | DifferenceType
     | ChoiceType
     | CellType
     | RangeType

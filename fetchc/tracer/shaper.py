@@ -219,12 +219,6 @@ class Shaper:
                 return self._grid(grid, limits.of_array())
             case plans.RangePlan():
                 return self._range(planned, limits)
-            case plans.DifferencePlan(minuend=minuend, subtrahend=subtrahend, each=each):
-                both = [number(checker, one) for _, one in (minuend, subtrahend)]
-                leaves = [self._leaf(one) for one in both]
-                if each:
-                    return ElementCountShape(leaves[1], leaves[0], each)
-                return DifferenceShape(leaves[0], leaves[1])
             case plans.ChoicePlan():
                 return self._choice(planned, limits)
             case plans.InterfacePlan():

@@ -82,6 +82,10 @@ def test_times_have_their_unit(
     plain = [[word.replace(".0s", "s").replace(".0ms", "ms") for word in line] for line in shown]
     assert plain == [line.split()[1:] for line in done.program]
     assert len(plain) == 3
+    # In C++ an operator converts units first: 1500ms is more than 1s, and 1500 is not 1.
+    refused = trace(capfd, "t->milli > t->second", *asked[len(TEXTS) :], "--", program)
+    assert (refused.status, refused.program) == (1, [])
+    assert "`e.count()`" in refused.errors
     first = trace(capfd, *asked, "--json", "--count", "1", "--", program).args[0]
     assert first == dict.fromkeys(TEXTS, 0)
     total = trace(capfd, "--sum", "passed", *asked[len(TEXTS) :], "--json", "--", program).objects[

@@ -17,7 +17,6 @@ from fetchc.program.entities import Absent, Constant
 from fetchc.program.types import (
     ArrayType,
     BitField,
-    DifferenceType,
     EnumType,
     FunctionType,
     Member,
@@ -383,8 +382,7 @@ class DotnetTypes:
         for asked, (first, second) in self.runtime.differences.get(name, {}).items():
             if first in named and second in named:
                 both = members[named[first]], members[named[second]]
-                difference = DifferenceType("int", ByteSize(NUMBERS["int"]), *both)
-                found.append(Member(asked, self.intern(difference), ByteOffset(0)))
+                found.append(both[0].replaced(name=asked, difference=both))
             elif first in named:
                 one = members[named[first]]
                 members[named[first]] = Member(one.name, one.type, one.offset, also=asked)

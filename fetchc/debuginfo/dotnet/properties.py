@@ -206,7 +206,7 @@ def _as_returned(
     sizes = [NUMBERS.get(name, 0) for name in names]
     if sizes[0] and sizes[0] == sizes[1]:
         last = path[-1]
-        return (*path[:-1], Member(last.name, types.variable(returned), last.offset))
+        return (*path[:-1], last.replaced(type=types.variable(returned)))
     return tuple(path) if names[0] in WIDENED and sizes[0] < sizes[1] else ()
 
 

@@ -80,7 +80,7 @@ class Loads:
             case (
                 plans.SequencePlan() | plans.CellPlan() | plans.VectorPlan()
                 | plans.SizedStringPlan() | plans.ReferencePlan() | plans.WideStringPlan()
-                | plans.AddressPlan() | plans.DifferencePlan() | plans.ChoicePlan()
+                | plans.AddressPlan() | plans.ChoicePlan()
                 | plans.OptionalPlan() | plans.NotationPlan() | plans.HalvesPlan()
                 | plans.UnfetchablePlan()
             ):  # fmt: skip
