@@ -12,6 +12,7 @@ from fetchc.tracer.value_shapes import (
     ConditionalShape,
     DifferenceShape,
     ElementCountShape,
+    EntryCountShape,
     EnumShape,
     Guard,
     Leaf,
@@ -97,6 +98,10 @@ VALUES: dict[str, Shape] = {
     "window": SequenceShape(LOW, ROW, SIGNED, FEW),
     "nullable": NULLABLE,
     "noted": NotationShape("duration", (("secs", LOW), ("nanos", FEW))),
+    "entries": EntryCountShape(Leaf("p", Decode("pointer", 64)), LOW, None),
+    "channel": EntryCountShape(Leaf("n", Decode("pointer", 64)), SIGNED, HIGH),
+    "quantity": Leaf("a", Decode("duration", 32, True, unit="ms"), 4, 4, guards=GUARDS),
+    "part of a second": Leaf("n", Decode("float", 64, unit="s")),
     "date": NotationShape("unix-time", (("tv_sec", SIGNED), ("tv_nsec", FEW))),
     "parts": ListShape(TWO.items, GUARDS, is_tuple=True),
 }
