@@ -68,9 +68,12 @@ __all__ = [
     "ended_code",
     "key_bytes",
     "ring_record",
+    "sampled_bytes",
+    "sampled_record",
     "text_rooms",
 ]
 
+_THIS_PROCESSOR = 0xFFFFFFFF  # BPF_F_CURRENT_CPU
 _NO_WAKE_UP = 1  # BPF_RB_NO_WAKEUP: the reader looks every few milliseconds
 _WORD = 8
 _PLAN_BITS = 16  # of a cookie; the file offset is above them
@@ -194,6 +197,24 @@ def ring_record(
     return _Emitter(program, target, asm).code(counting)
 
 
+def sampled_record(
+    program: Program, machine: BpfMachine, rules: BpfRules, number: int, buffer: int, output: int
+) -> Code:
+    """The program of an event of perf that sends its record in a sample of another event.
+
+    ``buffer`` is an array of one value for each processor, in which the record is made; ``output``
+    has the event of each processor whose samples carry records. The program counter is the address.
+    Raises TooLarge.
+    """
+    target = _Target(machine, rules, Maps(-1, -1), Point(number, 0, False), False, False)
+    return _SampleEmitter(program, target, buffer, output).code(None)
+
+
+def sampled_bytes(program: Program, rules: BpfRules) -> int:
+    """The size of such a record, in bytes: each text has the largest room."""
+    return program.size + program.texts * max(text_rooms(program, rules), default=0)
+
+
 def key_bytes(program: Program) -> int:
     """The size of the keys that a program with an Aggregate has, in bytes."""
     return program.size + program.texts * _ROOMS[0]
@@ -252,6 +273,20 @@ class _Emitter:
         asm.place(known)
 
     def _record(self, size: int) -> None:
+        asm = self._asm
+        self._reserve(size)
+        self._header()
+        for word in range(-(-self._program.faults // 64)):
+            asm.store_constant(R8, self._program.faults_at + _WORD * word, 0, _WORD)
+        for position, step in enumerate(self._program.steps):
+            self._starts.append((len(asm), self._program.fields[position]))
+            self._step(position, step)
+        self._starts.append((len(asm), ()))
+        self._submit(size)
+        asm.end()
+
+    def _reserve(self, size: int) -> None:
+        # Room for a record, to R8.
         asm, reserved = self._asm, self._asm.fresh()
         asm.map(R1, self._target.maps.ring)
         asm.constant(R2, size)
@@ -264,17 +299,11 @@ class _Emitter:
         asm.end()
         asm.place(reserved)
         asm.move(R8, R0)
-        self._header()
-        for word in range(-(-self._program.faults // 64)):
-            asm.store_constant(R8, self._program.faults_at + _WORD * word, 0, _WORD)
-        for position, step in enumerate(self._program.steps):
-            self._starts.append((len(asm), self._program.fields[position]))
-            self._step(position, step)
-        self._starts.append((len(asm), ()))
-        asm.move(R1, R8)
-        asm.constant(R2, _NO_WAKE_UP)
-        asm.call(self._helpers["ringbuf_submit"])
-        asm.end()
+
+    def _submit(self, size: int) -> None:
+        self._asm.move(R1, R8)
+        self._asm.constant(R2, _NO_WAKE_UP)
+        self._asm.call(self._helpers["ringbuf_submit"])
 
     def _header(self) -> None:
         asm, helpers = self._asm, self._helpers
@@ -525,6 +554,43 @@ class _Emitter:
         asm.compute_with("add", R1, -_WORD)
         asm.constant(R2, 1)
         asm.call(self._helpers["copy_from_user"])
+
+
+class _SampleEmitter(_Emitter):
+    """Makes the record in a buffer of the processor, and sends it with a sample."""
+
+    def __init__(self, program: Program, target: _Target, buffer: int, output: int) -> None:
+        super().__init__(program, target, Assembler())
+        self._buffer = buffer
+        self._output = output
+
+    def code(self, counting: _Counting | None) -> Code:
+        self._asm.move(CONTEXT, R1)
+        self._room = max(text_rooms(self._program, self._target.rules), default=0)
+        self._record(sampled_bytes(self._program, self._target.rules))
+        return Code(self._asm.instructions(), tuple(self._starts))
+
+    def _reserve(self, size: int) -> None:
+        asm, there = self._asm, self._asm.fresh()
+        asm.store_constant(FRAME, -4, 0, 4)
+        _look_up(asm, self._helpers, self._buffer)
+        asm.jump_if("ne", R0, 0, there)
+        asm.end()
+        asm.place(there)
+        asm.move(R8, R0)
+
+    def _submit(self, size: int) -> None:
+        asm = self._asm
+        asm.move(R1, CONTEXT)
+        asm.map(R2, self._output)
+        asm.constant(R3, _THIS_PROCESSOR)
+        asm.move(R4, R8)
+        asm.constant(R5, size)
+        asm.call(self._helpers["perf_event_output"])
+
+    def _probed_address(self, register: int) -> None:
+        machine = self._target.machine
+        self._asm.load(register, CONTEXT, machine.registers[machine.program_counter], 8)
 
 
 class _Counting(_Emitter):
@@ -810,9 +876,9 @@ def ended_code(rules: BpfRules, maps: Maps) -> Code:
     return Code(asm.instructions(), ())
 
 
-def _look_up(asm: Assembler, helpers: Mapping[str, int], threads: int) -> None:
-    # The number of the thread is the last word of the stack.
-    asm.map(R1, threads)
+def _look_up(asm: Assembler, helpers: Mapping[str, int], map: int) -> None:
+    # The key is the last word of the stack.
+    asm.map(R1, map)
     asm.move(R2, FRAME)
     asm.compute_with("add", R2, -4)
     asm.call(helpers["map_lookup_elem"])

@@ -64,7 +64,16 @@ if TYPE_CHECKING:
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["BpfSession", "cannot", "counting_of", "program_of", "running", "unable"]
+__all__ = [
+    "RECORDED",
+    "BpfSession",
+    "cannot",
+    "counting_of",
+    "format_of",
+    "program_of",
+    "running",
+    "unable",
+]
 
 _CPU_BYTES = 16 << 20  # of the ring buffer, for each processor
 _MOST_BYTES = 64 << 20
@@ -330,8 +339,8 @@ class BpfSession(Session):
         number = len(self.decoders)
         if number >= _POINTS:
             raise cannot(f"a session has {_POINTS} kinds of records at most")
-        format = _format(plan, program, number, self._rules)
-        self.decoders[number] = Decoder(format, [plan], _PROCESSES, self.symbol)
+        format = format_of(plan, program, number, self._rules)
+        self.decoders[number] = Decoder(format, [plan], RECORDED, self.symbol)
         return number
 
     def _attach_group(self, group: _Group, points: list[tuple[Point, _Probed, Plan]]) -> None:
@@ -385,8 +394,8 @@ class BpfSession(Session):
         plans: dict[int, tuple[Decoder, Counting]] = {}
         for point, _, plan in points:
             counting = self._countings[plan.event]
-            format = _format(counting.plan, program, point.number, self._rules)
-            decoder = Decoder(format, [counting.plan], _PROCESSES, self.symbol)
+            format = format_of(counting.plan, program, point.number, self._rules)
+            decoder = Decoder(format, [counting.plan], RECORDED, self.symbol)
             plans[point.number] = decoder, counting
         self._filled.append(_Filled(file, program, plans))
         return Counted(program, file)
@@ -483,7 +492,8 @@ class _Recorded(Processes):
         self.visible = True
 
 
-_PROCESSES = _Recorded()
+RECORDED = _Recorded()
+"""What a decoder asks for processes, of records that have them."""
 
 
 @lru_cache(maxsize=1024)  # many functions have the same
@@ -532,7 +542,8 @@ def _probed(line: str) -> _Probed:
     return _Probed(path, int(offset, 16), int(reference or "0", 16), line.startswith("r"))
 
 
-def _format(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
+def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
+    """The format of the records that ``program`` makes for ``plan``, under that number."""
     fields = [
         Field(slot.name, slot.at, slot.size, slot.signed, slot.count, slot.text)
         for slot in program.slots

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_capabilities"]
 
 _MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 4, 5, 28
-_KPROBE, _TRACEPOINT = 2, 5  # BPF_PROG_TYPE_*
+_KPROBE, _TRACEPOINT, _OF_PERF_EVENT = 2, 5, 7  # BPF_PROG_TYPE_*
 _PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
 _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
@@ -135,12 +135,14 @@ class Bpf:
         sleepable: bool = False,
         multi: bool = False,
         tracepoint: bool = False,
+        perf_event: bool = False,
     ) -> int:
-        """A program for probes (or a tracepoint); ``multi``: it is attached to many at once.
+        """A program for probes (or a tracepoint, an event of perf that counts).
 
-        Raises ProgramRefused where the verifier refuses it, with its reason.
+        ``multi``: it is attached to many at once. Raises ProgramRefused where the verifier refuses
+        it, with its reason.
         """
-        kind = _TRACEPOINT if tracepoint else _KPROBE
+        kind = _TRACEPOINT if tracepoint else _OF_PERF_EVENT if perf_event else _KPROBE
         flags = _SLEEPABLE if sleepable else 0
         expected = _UPROBE_MULTI if multi else 0
         try:
@@ -183,7 +185,13 @@ class Bpf:
         )
         return self._bpf(_PROG_LOAD, attributes)
 
-    # -- what attaches programs to probes of programs
+    # -- what attaches programs
+
+    def run_at(self, event: int, program: int) -> None:
+        """Have an event of perf run the program at each hit; it makes samples only where that
+        returns something else than 0.
+        """
+        fcntl.ioctl(event, _SET_BPF, program)
 
     def attach_many(
         self, program: int, path: str, points: Sequence[Attachment], returning: bool
