@@ -269,6 +269,14 @@ class Program:
             refused.text = (function or "") if at is None else at
             raise
 
+    def outside(self) -> Probe:
+        """A place in no function, where names are those of the whole file."""
+        from fetchc.api.probe import Probe
+        from fetchc.driver.probe_points import outside
+
+        with self._lock:
+            return Probe(self._program, self._lock, outside(self._program), self._rules(None))
+
     def point(
         self,
         text: str,

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.event_plan import CheckedArgument
     from fetchc.tracer.events import Plan
+    from fetchc.tracer.watch_plan import Watch
 
 __all__ = ["Argument", "Probe"]
 
@@ -387,6 +388,17 @@ class Probe:
             listed += self.asked_all(one) if isinstance(one, str) else [one]
         with self._lock:
             return plan(self._program, self._found, self._kernel, listed, group, event)
+
+    def watch(self, text: str, group: str, event: str) -> Watch:
+        """The memory of a variable that is named here, for a watchpoint.
+
+        Raises CompileError, FC0722 where the processor cannot watch it.
+        """
+        given(text, "a variable", None)
+        from fetchc.tracer.watch_plan import watch_of
+
+        with self._lock:
+            return watch_of(self._program, self._found, self._kernel, text, group, event)
 
     def compile(self, text: str, computes: bool = False) -> Argument:
         """Compile one argument; raises CompileError where it has to be refused.

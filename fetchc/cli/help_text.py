@@ -31,6 +31,7 @@ GROUPS = (
     )),
     ("Where to probe", "-f 'main.(*server).handle' --return", (
         "function", "functions", "prototypes", "at", "return", "unsafe_return", "active", "kernel",
+        "watch",
     )),
     ("What to fetch", "--expr '-r.Count'", (
         "expr", "calls_only", "depth", "batch", "long", "full_types", "params", "fields",
@@ -79,9 +80,9 @@ EXAMPLES = {
 # What other tools call commands and options, and what they are called here.
 _COMMANDS = {
     "probe": "add", "record": "trace", "script": "trace",
-    "stat": "trace --summary", "watch": "trace", "print": "trace", "del": "remove", "rm": "remove",
-    "delete": "remove", "ls": "list", "funcs": "functions", "vars": "variables", "ptype": "types",
-    "pahole": "types", "struct": "types", "layout": "types",
+    "stat": "trace --summary", "watch": "trace --watch", "print": "trace", "del": "remove",
+    "rm": "remove", "delete": "remove", "ls": "list", "funcs": "functions", "vars": "variables",
+    "ptype": "types", "pahole": "types", "struct": "types", "layout": "types",
 }  # fmt: skip
 _OPTIONS = {
     "--duration": "--timeout", "--seconds": "--timeout", "-t": "--timeout",
@@ -90,7 +91,7 @@ _OPTIONS = {
     "--file": "--binary", "-e": "--expr", "--where": "--filter", "--jsonl": "--format jsonl",
     "--stacks": "--stack", "--hist": "--histogram",
     "--ret": "--return", "-r": "--return", "--retval": "--return", "--func": "--function",
-    "-g": "--stack",
+    "-g": "--stack", "-w": "--watch", "--watchpoint": "--watch",
 }  # fmt: skip
 
 

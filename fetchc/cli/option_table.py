@@ -120,8 +120,8 @@ COMMANDS = {
         "trace", "show calls and values of running programs", ("operands", "EXPR"), 0, None,
         (
             *_BINARY,
-            "functions", "at", *_RETURN, "active", "expr", "pid", "no_enable", "filter", "count",
-            "timeout",
+            "functions", "at", *_RETURN, "active", "expr", "watch", "pid", "no_enable", "filter",
+            "count", "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
             "summary", "stack", "stack_bytes", "calls_only", "depth", "strict", "engine", "traced",
             "results", "time", "pretty",
@@ -261,6 +261,10 @@ OPTIONS = {
     ),
     "process": Option(
         "processes", ("-p", "--pid"), "PID|NAME", "without -x: the program of this process",
+        many=True,
+    ),
+    "watch": Option(
+        "watched", ("--watch",), "EXPR", "who writes this variable; may be repeated, up to four",
         many=True,
     ),
     "no_enable": Option(
@@ -407,6 +411,7 @@ class Options:
         self.stale = False
         # Of `trace` alone.
         self.functions: list[str] = []
+        self.watched: list[str] = []
         self.processes: list[str] = []  # as typed
         self.no_enable = False
         self.pids: list[int] = []  # of them, by fetchc.cli.short_names

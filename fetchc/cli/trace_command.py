@@ -20,6 +20,7 @@ from fetchc.tracer.processes import WAITING, Command
 from fetchc.tracer.session import terminable
 from fetchc.tracer.stacks import DELETED, Stacks, SymbolFiles, remote_symbols
 from fetchc.tracer.tracefs import find_tracefs, session_name
+from fetchc.tracer.unwind import STACK_BYTES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_targets import LeftOut, Targets
     from fetchc.tracer.session import Session
+    from fetchc.tracer.watch_plan import Watch
 
 __all__ = ["run"]
 
@@ -61,8 +63,14 @@ def run(options: Options, output: Output) -> int:
         opened.append(options.opened())
         return collect(opened[0], options, wanted, group)
 
+    def watches() -> tuple[Watch, ...]:
+        from fetchc.cli.trace_watch import watches_of
+
+        return watches_of(options.opened(), options, group)
+
     questions: dict[str, Callable[..., Any]] = {
         "targets": targets,
+        "watches": watches,
         "versions": lambda addresses: [opened[0].versions(address) for address in addresses],
         "symbols": files.opened,
         "function": files.function_at,
@@ -71,6 +79,10 @@ def run(options: Options, output: Output) -> int:
         "inlined": lambda name: inlined_copies(options.opened(), name),
     }
     with reader(options, output, questions) as asked:
+        if options.watched:
+            from fetchc.cli.trace_watch import watched
+
+            return watched(options, output, asked, group, command, wanted)
         return _run(options, output, asked, group, command, wanted)
 
 
@@ -159,9 +171,6 @@ def _process_of(binary: str) -> int | None:
     return None if named is None else named[0]
 
 
-_COPIED = 16384  # bytes of each stack
-
-
 def _copied(options: Options, targets: Targets, output: Output) -> int | None:
     # None: the kernel walks the stacks.
     if options.stack == "fp":
@@ -170,7 +179,7 @@ def _copied(options: Options, targets: Targets, output: Output) -> int | None:
 
     of_events = any(one.plan.definitions[0][:1] == "e" for one in targets.chosen)
     if not of_events and sampled_machines():
-        return options.stack_bytes or _COPIED
+        return options.stack_bytes or STACK_BYTES
     what = "probes of the kernel's events" if of_events else "this machine"
     output.say(f"note: stacks cannot be copied of {what}: they are as far as frame pointers lead")
     return None

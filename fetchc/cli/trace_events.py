@@ -15,7 +15,7 @@ from fetchc.ir.fetch import Decode
 from fetchc.record import Record, assert_never
 from fetchc.tracer import value_shapes as shapes
 from fetchc.tracer.display_values import CodeAddress, ReturnAddress, SymbolName
-from fetchc.tracer.events import OpenCalls, microseconds
+from fetchc.tracer.events import WRITE, OpenCalls, microseconds
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts
 from fetchc.tracer.ring_buffer import in_order
 from fetchc.tracer.tracefs import started
@@ -249,6 +249,7 @@ class Show:
             for each in targets
             if plainly
             and (each.role, each.filter) == ("hit", None)
+            and each.plan.kind != WRITE
             and not self._pointers[each.plan.event]
         }
         self._readers: dict[int, ReadLine] = {}  # by the number of the event in the records

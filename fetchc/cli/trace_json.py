@@ -7,6 +7,7 @@ from itertools import chain
 from json.encoder import encode_basestring_ascii as quoted
 
 from fetchc.tracer.display_values import CutList, CutString, CutStructure, Hexadecimal, NoAddress
+from fetchc.tracer.events import WRITE
 from fetchc.tracer.fetched_records import read_later
 from fetchc.tracer.record_reader import LineForm
 
@@ -41,7 +42,7 @@ class JsonLines:
 
     def __init__(self, targets: Iterable[Target], timed: bool) -> None:
         listed = list(targets)
-        self._heads = {each.plan.event: _head(each) for each in listed}
+        self._heads = {each.plan.event: _head(each.plan) for each in listed}
         self._labels = {each.plan.event: (each.labels, _to_fill_in(each.labels)) for each in listed}
         self._later = {each.plan.event: _later(each) for each in listed}
         self._timed = timed
@@ -57,6 +58,8 @@ class JsonLines:
                 self._comms.clear()
             comm = self._comms[event.comm] = quoted(event.comm)
         (labels, text), args = self._labels[name], event.args
+        # A variable is written by any function.
+        head = self._heads[name] if event.plan.kind != WRITE else _head(event.plan)
         try:
             values = [args[label] for label in labels]
         except KeyError:  # of an entry that was not seen
@@ -67,7 +70,7 @@ class JsonLines:
         if kinds != _NUMBERS:
             values = [each if type(each) is int else _written(each) for each in values]
         line = (
-            f'{self._heads[name]}{event.pid}, "thread": {event.thread}, "comm": {comm}, '
+            f'{head}{event.pid}, "thread": {event.thread}, "comm": {comm}, '
             f'"cpu": {event.cpu}, "timestamp": {event.timestamp!r}, "address": {event.address}, '
             f'"args": {{{text % tuple(values)}}}, "faults": {self._faults(hit)}'
             f"{self._later[name]}"
@@ -137,8 +140,7 @@ def _whole(value: Value) -> object | None:
     return _written(value)
 
 
-def _head(target: Target) -> str:
-    plan = target.plan
+def _head(plan: Plan) -> str:
     function = "null" if plan.function is None else quoted(plan.function)
     return (
         f'{{"event": {quoted(plan.event)}, "function": {function}, '

@@ -151,7 +151,8 @@ def request(options: Options) -> Request:
     document = options.format == "perfetto" or options.format in STACK_FORMATS
     lines = not document and (bool(shown) or not _counts(options))
     calls = options.calls_only or options.latency or options.since
-    by_default = lines and not (shown or calls or options.stack) and bool(options.functions)
+    named = options.functions and not options.watched
+    by_default = lines and not (shown or calls or options.stack) and bool(named)
     filter = All(tuple(filters)) if filters else None
     return Request(shown, tuple(further), filter, lines, measures, keys, by_default)
 
@@ -223,7 +224,9 @@ def _parsed(text: str) -> Filter:
 
 
 def _together(options: Options) -> None:
-    if not (options.functions or options.at or options.operands or options.expr):
+    if options.watched:
+        _watch_alone(options)
+    elif not (options.functions or options.at or options.operands or options.expr):
         raise Usage("-f FUNCTION is missing")
     if options.program and options.processes:
         raise Usage("--pid and a program to start exclude each other")
@@ -272,6 +275,25 @@ def _together(options: Options) -> None:
         raise Usage(f"--format {form} counts stacks: add --stack")
     if shown or _counts(options):
         raise Usage(f"--format {form} counts stacks alone: leave EXPR and other totals out")
+
+
+def _watch_alone(options: Options) -> None:
+    if options.operands or options.expr:
+        raise Usage("--watch shows the variable: leave EXPR out")
+    if not options.program and len(options.pids) != 1:
+        raise Usage("--watch is of one process: add -p PID, or -- COMMAND")
+    if len(options.functions) > 1:
+        raise Usage("--watch takes one function, in which the variable is visible")
+    for given, name in (
+        (options.returns, "--return"),
+        (options.latency, "--latency"),
+        (options.since, "--since"),
+        (options.summary, "--summary"),
+        (options.engine != "auto", "--engine"),
+        (options.depth, "--depth"),
+    ):
+        if given:
+            raise Usage(f"--watch and {name} exclude each other")
 
 
 # ------------------------------------------------------------------------------

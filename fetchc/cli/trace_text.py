@@ -8,6 +8,7 @@ from itertools import chain
 
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import CutList, CutStructure, escaped, printed
+from fetchc.tracer.events import LINE, WRITE
 from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
@@ -26,6 +27,7 @@ __all__ = ["TextLines", "painted"]
 
 _PROCESS = 18  # columns: a comm of 10, a slash, a number of 7
 _FUNCTION = 40  # of functions in a column; longer ones push the rest to the right
+_WRITER = 24  # of what writes a variable
 _VALUE = 32  # of a value in a column
 _COMMS = 4096
 _UNSEEN = "?\0"  # the value of an entry that was not seen: by identity, no text is this one
@@ -52,7 +54,7 @@ class TextLines:
         width = min(_FUNCTION, max((len(name) for name in names.values()), default=0))
         self._columns = {
             each.plan.event: _Columns(
-                f"{names[each.plan.event]:<{width}}",
+                None if each.plan.kind == WRITE else f"{names[each.plan.event]:<{width}}",
                 () if pretty else each.labels,
                 timed,
                 clock != "relative",
@@ -80,6 +82,8 @@ class TextLines:
         shown: tuple[Any, ...] = (now if self._moment is None else self._moment(now), task)
         if self._timed:
             shown += (_took(hit.latency),)
+        if event.plan.kind == WRITE:
+            shown += (_writer(event),)
         line = columns.line(shown + columns.cells(event.args, event.faults))
         if self._pretty is not None:
             for label in self._pretty[event.plan.event]:
@@ -114,6 +118,13 @@ class TextLines:
                 self._tasks.clear()
             self._tasks[comm, pid, thread] = task = f"{shown:<{_PROCESS}}"
         return task
+
+
+def _writer(event: Event) -> str:
+    # The function that wrote a variable, and its line.
+    name = printable(event.plan.function or f"{event.address:#x}")
+    line = event.args.get(LINE)
+    return f"{name} at {printable(line)}" if isinstance(line, str) else name
 
 
 def _read_later(plan: Plan) -> Container[str]:
@@ -210,11 +221,14 @@ class _Delta:
 
 
 class _Columns:
-    """Lines of one target: ``label=value`` side by side, in columns that grow with their values."""
+    """Lines of one target: ``label=value`` side by side, in columns that grow with their values.
+
+    ``name`` is that of the function; None: each line has its own.
+    """
 
     def __init__(
         self,
-        name: str,
+        name: str | None,
         labels: Iterable[str],
         timed: bool,
         worded: bool,
@@ -227,8 +241,11 @@ class _Columns:
         ]
         self._widths = [len(head) for head in self._heads]
         took = "%s" if timed else ""
-        self._before = f"{'%15s' if worded else '%12.6f'}  %s  {took}{name.replace('%', '%%')}  "
-        self._unchanging = len(name) + 18 + 3 * worded + len(_took(0.0)) * timed
+        shown = f"%-{_WRITER}s" if name is None else name.replace("%", "%%")
+        self._before = f"{'%15s' if worded else '%12.6f'}  %s  {took}{shown}  "
+        self._unchanging = (
+            (_WRITER if name is None else len(name)) + 18 + 3 * worded + len(_took(0.0)) * timed
+        )
         self._settle()
 
     def _settle(self) -> None:
@@ -315,4 +332,6 @@ def _comm(comm: str) -> str:
 
 def _name(target: Target) -> str:
     plan = target.plan
+    if plan.kind == WRITE:
+        return ""  # each hit has its own
     return printable(plan.function or f"{plan.address:#x}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fetchc.program.entities import Absent, Callers, Uses
+from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.entities import Extent, Function, Place, StaticProbe, Variable
     from fetchc.program.protocol import CodeMap, DotnetFacts, Evidence, KernelFacts
-    from fetchc.quantities import Address, TypeId
+    from fetchc.quantities import TypeId
 
 __all__ = ["NoElfFacts", "NoEvidence", "WithoutDwarf"]
 
@@ -25,6 +26,10 @@ class NoElfFacts:
     def symbols_with_prefix(self, prefix: str) -> tuple[str, ...]:
         """None: there are no symbols."""
         return ()
+
+    def first_code(self) -> Address:
+        """0: there are no segments."""
+        return Address(0)
 
     def begins_symbol(self, address: Address) -> bool:
         """False: there are no symbols."""

@@ -115,6 +115,7 @@ TITLES = {
     "FC0719": "the file was replaced before its probes were set",
     "FC0720": "no breakpoint can be set",
     "FC0721": "a runtime does not say where its compiled code is",
+    "FC0722": "the variable cannot be watched",
     "FC0751": "the filter does not parse",
     "FC0752": "the filter compares values of different kinds",
     "FC0753": "the program cannot be run",

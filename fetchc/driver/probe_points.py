@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Point
     from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["PointRequest", "find_site"]
+__all__ = ["PointRequest", "find_site", "outside"]
 
 _PARTS = ("%return", "%body", "%inline")  # what the name of a point may end in
 
@@ -63,6 +63,13 @@ def find_site(program: Program, request: PointRequest) -> ProbePoint:
     from fetchc.driver.kernel_points import with_room
 
     return with_room(found, request.active)
+
+
+def outside(program: Program) -> ProbePoint:
+    """The file's first code, as a place in no function: globals are visible there."""
+    machine, rules = architecture(program.architecture), language(program.main_language())
+    address = program.elf.first_code()
+    return ProbePoint(Site(program, machine, rules, None, address, False, False), "offset", ())
 
 
 def _undecodable(program: Program, point: Point | None, said: Diagnostic) -> CompileError:

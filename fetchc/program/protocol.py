@@ -125,6 +125,9 @@ class ElfFacts(Protocol):
     def symbols_with_prefix(self, prefix: str) -> tuple[str, ...]:
         """The names of symbols of any kind that begin with ``prefix``, each once."""
 
+    def first_code(self) -> Address:
+        """Where the first segment with code begins; 0 without one."""
+
     def begins_symbol(self, address: Address) -> bool:
         """Whether a symbol of a function, or one without a type, has exactly that address."""
 

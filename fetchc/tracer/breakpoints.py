@@ -1,9 +1,10 @@
-"""Execution breakpoints of the processor as events: for code that is in no file.
+"""Breakpoints of the processor as events: for code that is in no file, and for writes to memory.
 
 A runtime compiles methods into memory that no uprobe reaches. The processor compares the address
-of each instruction with four registers; perf sets them for the threads of a process, and takes the
-registers and a piece of the stack at each hit. The program is neither changed nor stopped. What is
-behind pointers is read when the sample is: after the hit.
+of each instruction, or of each byte that one writes, with four registers; perf sets them for the
+threads of a process, and takes the registers and a piece of the stack at each hit. The program is
+neither changed nor stopped. What is behind pointers is read when the sample is: after the hit. An
+eBPF program can read it at the hit.
 
 Sources: perf_event_open(2), "breakpoint"; kernel/events/hw_breakpoint.c of Linux 6.18; Intel SDM,
 volume 3, 19.2 "Debug Registers".
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from fetchc.diag.diagnostic import Diagnostic
+    from fetchc.tracer.bpf.sampled_programs import SampledPrograms
     from fetchc.tracer.events import Event, MappingChange, Plan, Sample
     from fetchc.tracer.perf_ring import SampledMachine
     from fetchc.tracer.ring_buffer import Records
@@ -41,19 +43,25 @@ if TYPE_CHECKING:
     from fetchc.tracer.unwind import StackCopy
 
     Addresses = Mapping[str, Sequence[int]]
+    # What makes records: of a sample, or the program of a look for threads.
+    Maker = FetchedRecord | Callable[[int], int]
 
-__all__ = ["BreakpointSession", "most_breakpoints"]
+__all__ = ["BreakpointSession", "TracedProcess", "most_breakpoints", "too_many"]
 
-_BREAKPOINT = 5  # PERF_TYPE_BREAKPOINT
-_EXECUTE = 4  # HW_BREAKPOINT_X
+_SOFTWARE, _BREAKPOINT = 1, 5  # PERF_TYPE_*
+_BPF_OUTPUT = 10  # PERF_COUNT_SW_BPF_OUTPUT
+_EXECUTE, _WRITE = 4, 2  # HW_BREAKPOINT_X, HW_BREAKPOINT_W
 # Bits of struct perf_event_attr. The last two are of Linux 5.13: no child process has the
 # breakpoints, nor the program that the process may become by execve(2).
+_DISABLED = 1 << 0
 _INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _USE_CLOCK = 1 << 1, 1 << 5, 1 << 6, 1 << 25
 _THREADS_ONLY, _NOT_AFTER_EXEC = 1 << 35, 1 << 36
-_SET_OUTPUT = 0x2405
+_ENABLE, _SET_OUTPUT, _ID = 0x2400, 0x2405, 0x80082407  # PERF_EVENT_IOC_*
 _COPIED = 512  # bytes of the stack: words of arguments that are passed there
 _PROGRAM_END = 1 << 47  # no program of x86-64 has code from here on
 _COMM_FRESH = 1_000_000_000  # nanoseconds
+# Of a sample's record: the thread, the event's identity, what follows that.
+_THREAD, _IDENTITY, _CONTENT = slice(12, 16), slice(24, 32), slice(32, None)
 _FOLLOW = 0.01  # seconds between two looks at where methods have moved
 
 
@@ -72,7 +80,7 @@ def most_breakpoints() -> int:
 class _HitMemory:
     """The memory of a thread: its stack as it was at the hit, all else as it is when it is read."""
 
-    def __init__(self, process: _Process, copy: StackCopy) -> None:
+    def __init__(self, process: TracedProcess, copy: StackCopy) -> None:
         self._process = process
         self._start = copy.stack_pointer
         self._stack = copy.memory
@@ -85,7 +93,7 @@ class _HitMemory:
         return self._process.read(address, size)
 
 
-class _Process:
+class TracedProcess:
     """What is read of the traced process: its memory, the names of its threads."""
 
     def __init__(self, pid: int) -> None:
@@ -122,54 +130,85 @@ class _Process:
         return name
 
     def close(self) -> None:
+        """Let its memory go."""
         os.close(self._memory)
 
 
 class _BreakpointRing(PerfRing):
     """The samples of breakpoints of one process, each with the record that its event would have."""
 
-    def __init__(self, process: _Process, machines: dict[int, SampledMachine]) -> None:
-        super().__init__(_COPIED, machines)
+    def __init__(
+        self, process: TracedProcess, machines: dict[int, SampledMachine], copied: int
+    ) -> None:
+        super().__init__(copied, machines)
         self._process = process
         self._placed: dict[int, list[int]] = {}  # files by address
-        self._makers: dict[int, FetchedRecord] = {}
+        self._makers: dict[int, FetchedRecord] = {}  # by the identity of the file
+        self._outputs: set[int] = set()  # identities of events whose samples have the record
         self._flags = _THREADS_ONLY | _NOT_AFTER_EXEC
+        self.programs: SampledPrograms | None = None
+        """What makes records at the hit; None: they are made of samples."""
 
     def prepare(self) -> None:
         """Make the buffers, one for each processor."""
         self.open(_processors(), None, self._process.pid, at_once=True)
+
+    def prepare_programs(self) -> None:
+        """Make what programs need that record at the hit, where the machine allows them."""
+        from fetchc.tracer.bpf.sampled_programs import sampled_programs
+
+        outputs: dict[int, int] = {}
+        try:
+            for buffer in self._buffers:
+                file = self._opened(_SOFTWARE, _BPF_OUTPUT, _USE_CLOCK, -1, buffer.cpu, 1)
+                outputs[buffer.cpu] = file
+                self._open.append(file)
+                self._outputs.add(_identity(file))
+                fcntl.ioctl(file, _SET_OUTPUT, buffer.owner)
+        except OSError:
+            return  # no right to see all processes, as such an event does
+        self.programs = sampled_programs(outputs)
 
     @property
     def addresses(self) -> set[int]:
         """Where breakpoints are."""
         return set(self._placed)
 
-    def place(self, address: int, maker: FetchedRecord) -> None:
-        """Set a breakpoint for all threads. Raises TracerError FC0720 where none is free."""
-        self._makers[address] = maker
+    def place(self, address: int, maker: Maker, written: int | None = None) -> None:
+        """Set a breakpoint for all threads: where code runs, or ``written`` bytes are written.
+
+        Raises TracerError FC0720 where none is free.
+        """
+        place = (_EXECUTE, address, 8) if written is None else (_WRITE, address, written)
         self._placed[address] = []
         try:
-            for threads in all_threads(self._process.pid):
+            for number, threads in enumerate(all_threads(self._process.pid)):
                 for thread in threads:
-                    self._of_thread(address, thread)
+                    self._of_thread(place, thread, maker, number)
         except OSError as error:
             self.remove(address)
             raise _not_set(self._process.pid, address, error) from error
 
-    def _of_thread(self, address: int, thread: int) -> None:
+    def _of_thread(self, place: tuple[int, int, int], thread: int, maker: Maker, look: int) -> None:
         for buffer in self._buffers:
             try:
-                file = self._breakpoint(address, thread, buffer.cpu)
+                file = self._breakpoint(place, thread, buffer.cpu)
             except OSError as error:
                 if error.errno == errno.ESRCH:
                     return  # the thread has ended
                 raise
-            self._placed[address].append(file)
+            self._placed[place[1]].append(file)
             fcntl.ioctl(file, _SET_OUTPUT, buffer.owner)
+            if isinstance(maker, FetchedRecord):
+                self._makers[_identity(file)] = maker
+            elif self.programs is not None:
+                self.programs.attach(file, maker(look))
+            fcntl.ioctl(file, _ENABLE, 0)
 
-    def _breakpoint(self, address: int, thread: int, cpu: int) -> int:
-        flags = _INHERIT | _NO_KERNEL | _NO_HYPERVISOR | _USE_CLOCK
-        place = (_EXECUTE, address, 8)
+    def _breakpoint(self, place: tuple[int, int, int], thread: int, cpu: int) -> int:
+        flags = _DISABLED | _INHERIT | _NO_HYPERVISOR | _USE_CLOCK
+        if place[0] == _EXECUTE:
+            flags |= _NO_KERNEL  # it writes memory of the program, too: read(2)
         try:
             return self._opened(_BREAKPOINT, 0, flags | self._flags, thread, cpu, 1, place)
         except OSError as error:
@@ -196,15 +235,22 @@ class _BreakpointRing(PerfRing):
     def _sample(self, record: bytes) -> Sample | None:
         sample = super()._sample(record)
         copy = () if sample is None else sample[5]
-        if sample is None or isinstance(copy, tuple):
+        if sample is None or isinstance(copy, tuple) or copy.process != self._process.pid:
             return None
-        nanoseconds, cpu = sample[:2]
+        nanoseconds, cpu, made, at, _, _ = sample
         machine = self._machines[copy.abi]
         address = copy.registers[machine.program_counter]
-        maker = self._makers.get(address)
-        if maker is None or copy.process != self._process.pid:
+        thread = int.from_bytes(record[_THREAD], "little")
+        identity = int.from_bytes(record[_IDENTITY], "little")
+        if identity in self._outputs:
+            number, look = made[at], made[at + 1]
+            # The record has times of its own: the registers and the stack are what both have.
+            content = record[-self._stack_bytes - 8 * self._count :]
+            return None if self._is_second((thread, number), look, content) else sample
+        maker = self._makers.get(identity)
+        # A thread that began meanwhile has inherited the breakpoint, and has one of its own.
+        if maker is None or self._is_second((thread, maker.number), identity, record[_CONTENT]):
             return None
-        thread = int.from_bytes(record[12:16], "little")
         names = machine.machine.registers
         hit = Thread(
             thread,
@@ -224,6 +270,8 @@ class _BreakpointRing(PerfRing):
     def close(self) -> None:
         """Let everything go; what is in the buffers is lost."""
         self.disable()
+        if self.programs is not None:
+            self.programs.close()
         super().close()
 
 
@@ -231,10 +279,16 @@ class BreakpointSession:
     """A context manager, as :class:`~fetchc.tracer.session.Session` is, for code of one process.
 
     ``moved`` says where the code of each event is now, the newest first; None where nothing has
-    changed. Raises TracerError FC0701, FC0707, FC0720.
+    changed. ``copied`` bytes of the stack come with each event. Raises TracerError FC0701, FC0707,
+    FC0720.
     """
 
-    def __init__(self, pid: int, moved: Callable[[], Addresses | None] | None = None) -> None:
+    def __init__(
+        self,
+        pid: int,
+        moved: Callable[[], Addresses | None] | None = None,
+        copied: int | None = None,
+    ) -> None:
         self.group = session_name()
         self.symbol: Symbol | None = None
         self.decoders: dict[int, Decoder] = {}
@@ -243,11 +297,13 @@ class BreakpointSession:
 
         self._pid = pid
         self._moved = moved
+        self._copied = copied or _COPIED
         self._plans: dict[str, Plan] = {}
-        self._makers: dict[str, FetchedRecord] = {}
+        self._makers: dict[str, Maker] = {}
         self._addresses: dict[str, tuple[int, ...]] = {}
+        self._written: dict[str, int | None] = {}  # bytes of variables, by the event
         self._ring: _BreakpointRing | None = None
-        self._process: _Process | None = None
+        self._process: TracedProcess | None = None
         self._running = self._reading = False
         self._looked = 0.0
         self._lost = 0
@@ -257,8 +313,8 @@ class BreakpointSession:
         if not machines or not most_breakpoints():
             what = "execution breakpoints are not supported on this machine"
             raise refused("FC0720", what, help="trace precompiled code: it has uprobes")
-        self._process = _Process(self._pid)
-        self._ring = _BreakpointRing(self._process, machines)
+        self._process = TracedProcess(self._pid)
+        self._ring = _BreakpointRing(self._process, machines, self._copied)
         try:
             self._ring.prepare()
         except BaseException:
@@ -274,26 +330,25 @@ class BreakpointSession:
     ) -> None:
         self.close()
 
-    def add(self, *plans: Plan) -> None:
-        """Take plans, each with the address of its code. Raises TracerError FC0720 for too many."""
-        most = most_breakpoints()
-        if len(self._plans) + len(plans) > most:
-            count = len(self._plans) + len(plans)
-            raise refused(
-                "FC0720",
-                f"{count} addresses of process {self._pid} are wanted, and the processor compares "
-                f"{most} at a time",
-                notes=("code that is compiled at run time is traced by breakpoints",),
-                help=f"name at most {most} functions",
-            )
+    def add(self, *plans: Plan, written: int | None = None) -> None:
+        """Take plans, each with the address of its code, or of ``written`` bytes to watch.
+
+        Raises TracerError FC0720 for too many.
+        """
+        count, most = len(self._plans) + len(plans), most_breakpoints()
+        if count > most:
+            raise too_many(f"process {self._pid}", count, "functions")
         for plan in plans:
             number = len(self._plans) + 1
             self._plans[plan.event] = plan
+            self._written[plan.event] = written
             self._addresses[plan.event] = (plan.address,)
-            self._makers[plan.event] = FetchedRecord(number, plan.fields[0])
-            self.decoders[number] = Decoder(
-                record_format(number, plan), [plan], Processes(None), self.symbol
-            )
+            self._makers[plan.event] = self._maker(plan, number)
+
+    def _maker(self, plan: Plan, number: int) -> Maker:
+        format = record_format(number, plan)
+        self.decoders[number] = Decoder(format, [plan], Processes(None), self.symbol)
+        return FetchedRecord(number, plan.fields[0])
 
     def start(self) -> None:
         """Set the breakpoints."""
@@ -337,7 +392,7 @@ class BreakpointSession:
             if address in self._ring.addresses:
                 continue
             try:
-                self._ring.place(address, self._makers[event])
+                self._ring.place(address, self._makers[event], self._written[event])
             except TracerError:
                 if address in newest:
                     raise
@@ -414,6 +469,10 @@ class BreakpointSession:
             process.close()
 
 
+def _identity(file: int) -> int:
+    return int.from_bytes(fcntl.ioctl(file, _ID, bytes(8)), "little")
+
+
 def _processors() -> list[int]:
     # "0-3,5": sysfs, /sys/devices/system/cpu/online.
     with open("/sys/devices/system/cpu/online", encoding="ascii") as file:
@@ -425,6 +484,17 @@ def _processors() -> list[int]:
     return found
 
 
+def too_many(whose: str, count: int, what: str) -> TracerError:
+    """FC0720 for ``count`` addresses; ``what``: that of which fewer are to be named."""
+    most = most_breakpoints()
+    return refused(
+        "FC0720",
+        f"{count} addresses of {whose} are wanted, and the processor compares {most} at a time",
+        notes=("code that is compiled at run time, and variables, are traced by breakpoints",),
+        help=f"name at most {most} {what}",
+    )
+
+
 def _not_set(pid: int, address: int, error: OSError) -> TracerError:
     name = errno.errorcode.get(error.errno or 0, "")
     notes = [f"perf_event_open: {os.strerror(error.errno or 0)} ({name})"]
@@ -434,7 +504,7 @@ def _not_set(pid: int, address: int, error: OSError) -> TracerError:
         who = f"process {tracer} debugs it" if tracer else "another perf has breakpoints there"
         notes.append(f"all breakpoints of the processor are taken: {who}")
         other = f"process {tracer}" if tracer else "the other one"
-        help = f"end {other}, or trace fewer functions"
+        help = f"end {other}, or name fewer functions or variables"
     elif error.errno in (errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
         notes.append("a guest of a virtual machine may have no breakpoints")
         help = "trace precompiled code: it has uprobes"

@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMM",
+    "LINE",
     "OF_EVENT",
+    "OLD",
     "PLAN_INDEX",
+    "WRITE",
     "BpfRecord",
     "Event",
     "EventValue",
@@ -40,6 +43,12 @@ next string to know whether one was read.
 
 PLAN_INDEX = "fetchc_which"
 """The field that numbers the plans of an event, from 0 on."""
+
+WRITE = "write"
+"""The kind of an event that is a write to a watched variable, wherever that happens."""
+
+OLD, LINE = "$old", "$line"
+"""What such an event has beside the variable: its value before, the line that wrote it."""
 
 
 class EventValue(Record):
@@ -70,11 +79,12 @@ class Plan(Record):
     """One event of the kernel, and how its records become values.
 
     ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
-    event. ``kind`` is that of the JSON: entry, return, return-site, line, inline, offset.
+    event. ``kind`` is that of the JSON: entry, return, return-site, line, inline, offset, write.
     ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` show
     whether memory of the program could be read. ``fields`` are what each definition fetches, by the
     names of its arguments. ``identity`` is that of the file at ``path`` when it was read, empty for
-    the kernel. Code that is in no file has ``fields`` and no definitions.
+    the kernel. What breakpoints record has ``fields`` and no definitions; ``at_hit``: memory is
+    read at the hit, not after it.
     """
 
     group: str
@@ -88,6 +98,7 @@ class Plan(Record):
     fault_probes: tuple[FaultProbe, ...] = ()
     fields: tuple[tuple[tuple[str, Fetch], ...], ...] = ()
     identity: str = ""
+    at_hit: bool = False
 
     @property
     def in_memory(self) -> bool:

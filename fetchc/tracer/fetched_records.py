@@ -92,7 +92,7 @@ def read_later(plan: Plan) -> frozenset[str]:
 
     That memory is read after the hit, when the program may have changed it.
     """
-    fields = plan.fields[0] if plan.in_memory else ()
+    fields = plan.fields[0] if plan.in_memory and not plan.at_hit else ()
     later = {name for name, fetch in fields if _is_read_later(fetch.value)}
     return frozenset([one.label for one in plan.values if later & texts_in(one.shape)])
 
@@ -111,13 +111,15 @@ class FetchedRecord:
     """Makes the records of one event out of its fetches."""
 
     def __init__(self, number: int, fields: Sequence[tuple[str, Fetch]]) -> None:
-        self._number = number
+        self.number = number
+        """Of the event, in its records."""
+
         self._fetches = [fetch for _, fetch in fields]
         self._fixed = _HEADER.size + sum([fixed_bytes(each.store) for each in self._fetches])
 
     def make(self, thread: Thread) -> bytes:
         """The record of a hit; what cannot be read is 0, or a text of no bytes."""
-        record = bytearray(_HEADER.pack(self._number & 0xFFFF, 0, 0, thread.number, thread.address))
+        record = bytearray(_HEADER.pack(self.number & 0xFFFF, 0, 0, thread.number, thread.address))
         strings = _Strings(self._fixed, self._room(thread))
         for fetch in self._fetches:
             try:

@@ -34,7 +34,7 @@ from fetchc.tracer.unwind import StackCopy
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Hashable, Iterable, Sequence
 
     from fetchc.target.machines import Architecture
     from fetchc.tracer.events import Sample
@@ -170,7 +170,7 @@ class PerfRing:
         self._poll = select.poll()
         self._pending: list[Sample] = []
         self._held = 0
-        self._last: dict[int, tuple[int, bytes]] = {}
+        self._last: dict[Hashable, tuple[int, bytes]] = {}
         self._told_lost = 0
         self._sampled = 0
         self._ended = False
@@ -364,12 +364,12 @@ class PerfRing:
         )  # fmt: skip
         return time_, cpu, record[: raw + size], raw, raw + size, copy
 
-    def _is_second(self, thread: int, identity: int, content: bytes) -> bool:
+    def _is_second(self, source: Hashable, identity: int, content: bytes) -> bool:
         # Of a thread that was found and has inherited the event: the same hit by the other one.
-        last = self._last.get(thread)
+        last = self._last.get(source)
         if last is not None and last[0] != identity and last[1] == content:
             return True
-        self._last[thread] = identity, content
+        self._last[source] = identity, content
         return False
 
     @property

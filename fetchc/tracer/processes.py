@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import struct
 import time
 from contextlib import suppress
 
@@ -20,6 +21,7 @@ __all__ = [
     "Command",
     "WatchedFiles",
     "find_program",
+    "image_start",
     "mapped",
     "running_copies",
     "unloaded",
@@ -28,6 +30,10 @@ __all__ = [
 # What the process is called until it is the program (comm, up to 15 bytes): its hits before
 # that are those of the tracer's own code in a shared library.
 WAITING = ":fetchc waits:"
+# Requests of ptrace(2), an option and its event; AT_ENTRY of getauxval(3).
+_POKE_USER, _CONTINUE, _DETACH, _SEIZE, _TRACE_EXEC, _EVENT_EXEC = 6, 7, 17, 0x4206, 1 << 4, 4
+_ENTRY = 9
+_DEBUG_REGISTERS = 848  # of struct user, u_debugreg: the first of eight. Source: <sys/user.h>
 _NOT_RUN = 127  # the status of a child whose program could not be executed; nobody sees it
 _GRACE = 5.0  # seconds that a program has to end when it is asked to
 
@@ -45,6 +51,7 @@ class Command:
         self._status: int | None = None
         self._gate = -1
         self._failure = -1
+        self._stopped = False
         self._program = find_program(self.words[0])
 
     def prepare(self) -> int:
@@ -78,8 +85,13 @@ class Command:
         finally:
             os._exit(_NOT_RUN)
 
-    def go(self) -> None:
-        """Let the program run; raises TracerError FC0753 where it cannot be executed."""
+    def go(self, stopped: bool = False) -> None:
+        """Let the program run; raises TracerError FC0753 where it cannot be executed.
+
+        ``stopped``: it is there, and stands before its first instruction until :meth:`resume`.
+        """
+        if stopped:
+            self._ptrace(_SEIZE, _TRACE_EXEC)
         os.write(self._gate, b"!")
         os.close(self._gate)
         self._gate = -1
@@ -88,6 +100,57 @@ class Command:
         self._failure = -1
         if said:
             raise _refused(self.words[0], os.strerror(int(said)))
+        if stopped:
+            self._stop(_EVENT_EXEC)
+
+    def _stop(self, event: int) -> None:
+        # Wait for an event of ptrace(2), or for SIGTRAP alone.
+        while self._status is None:
+            _, status = os.waitpid(self.pid, 0)
+            if not os.WIFSTOPPED(status):
+                self._status = os.waitstatus_to_exitcode(status)
+                return
+            number, met = os.WSTOPSIG(status), status >> 16
+            if met == event and number == signal.SIGTRAP:
+                self._stopped = True
+                return
+            self._ptrace(_CONTINUE, 0 if met else number)  # a signal on the way there
+
+    def run_to_entry(self) -> None:
+        """Let the program, which is stopped, run to its entry point, where it stops again.
+
+        Its libraries are loaded there, and its pointers relocated. By an execution breakpoint of
+        x86-64; where none is free, it stays where it is.
+        """
+        with open(f"/proc/{self.pid}/auxv", "rb") as file:
+            entries = dict(struct.iter_unpack("QQ", file.read()))
+        try:
+            self._ptrace(_POKE_USER, entries[_ENTRY], _DEBUG_REGISTERS)
+            self._ptrace(_POKE_USER, 1, _DEBUG_REGISTERS + 8 * 7)
+        except TracerError:
+            return
+        self._stopped = False
+        self._ptrace(_CONTINUE, 0)
+        self._stop(0)
+        if self._stopped:
+            self._ptrace(_POKE_USER, 0, _DEBUG_REGISTERS + 8 * 7)
+
+    def resume(self) -> None:
+        """Let the program run that is stopped."""
+        if self._stopped:
+            self._stopped = False
+            self._ptrace(_DETACH, 0)
+
+    def _ptrace(self, request: int, data: int, address: int = 0) -> None:
+        import ctypes
+
+        call = ctypes.CDLL(None, use_errno=True).ptrace
+        call.argtypes = [ctypes.c_long, ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p]
+        call.restype = ctypes.c_long
+        if call(request, self.pid, address, data) < 0:
+            error = ctypes.get_errno()
+            if error != errno.ESRCH:  # a signal has ended it
+                raise _refused(self.words[0], f"ptrace(2) refused: {os.strerror(error)}")
 
     def ended(self) -> bool:
         """Whether the program has ended; does not wait."""
@@ -118,6 +181,7 @@ class Command:
         if not waiting:
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGTERM)
+            self.resume()
         until = time.monotonic() + _GRACE
         while not self.ended():
             if time.monotonic() > until:
@@ -179,6 +243,19 @@ def unloaded(pid: int, path: str) -> str | None:
         own = os.path.realpath(f"/proc/{pid}/exe") == real + DELETED
         return f"{before}; trace that one with `-x /proc/{pid}/exe`" if own else before
     return f"process {pid} has not loaded `{path}`; it, or a child of it, may do so later"
+
+
+def image_start(pid: int, path: str) -> int | None:
+    """Where the file's first byte is in the memory of a process, by its code; None: not loaded.
+
+    Source: translate_user_vaddr, kernel/trace/trace_uprobe.c. OSError where the process has ended.
+    """
+    inode = os.stat(path).st_ino
+    real = os.path.realpath(path).removeprefix(f"/proc/{pid}/root")
+    for one in read_maps(pid):
+        if one.inode == inode or one.path.removesuffix(DELETED) == real:
+            return one.start - one.offset
+    return None
 
 
 def running_copies(path: str) -> list[tuple[int, str]]:

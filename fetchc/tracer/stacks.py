@@ -19,7 +19,7 @@ from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
 from fetchc.record import Record
-from fetchc.tracer.events import Mapping
+from fetchc.tracer.events import WRITE, Mapping
 from fetchc.tracer.kallsyms import KernelNames, is_kernel
 
 TYPE_CHECKING = False
@@ -481,7 +481,9 @@ class Stacks:
 
         found, why = unwound(copy, rule_at, machine.stack_pointer, place, is_call)
         frames: list[Frame] = []
-        for address, called in found:
+        behind = event.plan.kind == WRITE  # the processor stops behind the instruction
+        for number, (address, is_return) in enumerate(found):
+            called = is_return or (behind and not number)
             frame = self._frame_of(maps, pid, address, called)
             if with_lines:
                 frames += self._with_lines(maps, pid, frame, called)
@@ -493,6 +495,21 @@ class Stacks:
                 why = f"no unwind information in {os.path.basename(last.file)}"
             frames[-1] = last.replaced(not_unwound=why)
         return frames
+
+    def before(self, event: Event, address: int) -> Frame:
+        """The function, and the line of its source, of the instruction before ``address``.
+
+        A function that was inlined there is the one. An instruction with a uprobe runs in a slot of
+        the kernel's, ``[uprobe]``.
+        """
+        maps = self._maps_of(event)
+        if is_kernel(address):
+            return self._of_kernel(address)
+        if self._is_trampoline(maps, event.pid, address):
+            return Frame(address, "[uprobe]", 0, None)
+        return self._with_lines(
+            maps, event.pid, self._frame_of(maps, event.pid, address, True), True
+        )[0]
 
     def catch_up(self, time: int | None) -> None:
         """Take the changes of mappings up to a time of the trace; None: all that there are."""
@@ -615,7 +632,7 @@ class Stacks:
         return maps
 
     def _maps_of(self, event: Event) -> _Maps:
-        if event.plan.of_kernel:
+        if event.plan.of_kernel or event.plan.kind == WRITE:  # from anywhere
             return self._believed(event.pid)
         maps = self._maps.get(event.pid)
         if maps is None or not maps.explains(event, self._real(event.plan.path)):

@@ -23,10 +23,13 @@ if TYPE_CHECKING:
 
     RuleAt = Callable[[int, bool], "Rule | str"]
 
-__all__ = ["MOST_FRAMES", "MOST_STACK_BYTES", "Rule", "StackCopy", "unwound"]
+__all__ = ["MOST_FRAMES", "MOST_STACK_BYTES", "STACK_BYTES", "Rule", "StackCopy", "unwound"]
 
 MOST_FRAMES = 1024
 """Of one stack; what is above them is left out with a mark."""
+
+STACK_BYTES = 16384
+"""Of a copy, where nobody says how many."""
 
 MOST_STACK_BYTES = 63 * 1024
 """Of a copy: a record of perf has less than 64 KiB, and the event's values are in it, too."""

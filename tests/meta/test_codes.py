@@ -62,6 +62,7 @@ ELSEWHERE = {
     "FC0802": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_refuses",
     "FC0803": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_hangs",
     "FC0720": "tests/live/test_run_time_code.py::test_breakpoints_are_shared_with_others",
+    "FC0722": "tests/live/test_watchpoints.py::test_what_no_watchpoint_covers_is_refused",
     "FC0721": "tests/live/test_run_time_code.py::"
     "test_nothing_is_asked_of_the_runtime_where_that_is_refused",
     "FC0804": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_strips",

@@ -538,6 +538,10 @@ class ElfSymbols:
         bundle = None if in_kernel(self._elf) else bundle_of(self._elf.path)
         return () if bundle is None else tuple(bundle.names())
 
+    def first_code(self) -> Address:
+        """Where the first segment with code begins; 0 without one."""
+        return self._elf.first_code()
+
     def begins_symbol(self, address: Address) -> bool:
         """Whether a symbol of a function, or one without a type, has exactly that address."""
         return bool(self._elf.symbols_at(address))

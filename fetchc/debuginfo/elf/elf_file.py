@@ -233,6 +233,11 @@ class Elf:
                 return segment
         return None
 
+    def first_code(self) -> Address:
+        """Where the first segment with code begins; 0 without one."""
+        found = [segment.address for segment in self.segments if segment.flags & _PF_X]
+        return found[0] if found else Address(0)
+
     def is_code(self, address: Address) -> bool:
         """Whether a section of instructions holds ``address``; a segment, where there is none."""
         marked = [header for header in self._image.headers if header.flags & _SHF_EXECINSTR]

@@ -1,0 +1,200 @@
+"""Write watchpoints of the processor as events: who changes a variable, and from what to what.
+
+The processor compares each byte that is written with the watched ones, and stops behind the
+instruction: the variable has its new value then. A write by the kernel (read(2) into a buffer)
+counts, too; one by another process, or by a child, does not.
+
+Source: Intel SDM, volume 3, 19.2.4 and 19.3.1.2 "Data Memory and I/O Breakpoint Exception
+Conditions".
+"""
+
+from __future__ import annotations
+
+import time
+
+from fetchc.ir.fetch import Absolute, Image, Immediate, chain
+from fetchc.tracer.breakpoints import BreakpointSession, TracedProcess
+from fetchc.tracer.decode import Decoder
+from fetchc.tracer.events import LINE, OLD
+from fetchc.tracer.fetched_records import FetchedRecord, Thread, record_format
+from fetchc.tracer.perf_ring import sampled_machines
+from fetchc.tracer.processes import image_start
+from fetchc.tracer.trace_instance import Processes
+from fetchc.tracer.tracefs import refused
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from fetchc.tracer.breakpoints import Maker
+    from fetchc.tracer.events import Event, Plan, Sample, Value
+    from fetchc.tracer.stacks import Frame
+    from fetchc.tracer.watch_plan import Watch
+
+__all__ = ["WatchSession", "address_of"]
+
+
+_LOOKS = 0xFF  # for threads, that are told apart
+
+
+def address_of(watch: Watch, pid: int, base: int | None = None) -> int | None:
+    """Where the variable is in a process, by ``base`` or by memory; None where nobody knows yet.
+
+    A file is not loaded yet, a pointer on the way is null. Raises TracerError FC0722 for an address
+    that no watchpoint can be at, FC0707 where there is no such process.
+    """
+    if base is None:
+        base = _base(watch, pid)
+    if base is None:
+        return None
+    address = base + watch.offset & (1 << 64) - 1
+    if address % watch.size:
+        raise refused(
+            "FC0722",
+            f"`{watch.label}` is at {address:#x}, and a watchpoint of {watch.size} bytes begins at "
+            f"a multiple of {watch.size}",
+            notes=("it is a member of a packed structure, or a pointer leads into an object",),
+            help="watch its first byte by a cast: `*(char *)&x`",
+        )
+    return address
+
+
+def _base(watch: Watch, pid: int) -> int | None:
+    start, loads = chain(watch.base, watch.word_bytes)
+    if isinstance(start, Image):
+        try:
+            image = image_start(pid, watch.plan.path)
+        except OSError:
+            raise refused("FC0707", f"there is no process {pid}") from None
+        if image is None:
+            return None
+        value = image + start.offset
+    else:
+        assert isinstance(start, Absolute | Immediate)
+        value = start.address if isinstance(start, Absolute) else start.value
+    process = TracedProcess(pid)
+    try:
+        for load in loads:
+            word = process.read(value + load.offset, watch.word_bytes)
+            value = int.from_bytes(word, "little")
+            if not value:
+                return None
+    finally:
+        process.close()
+    return value
+
+
+class WatchSession(BreakpointSession):
+    """As :class:`~fetchc.tracer.breakpoints.BreakpointSession`, of variables of one process.
+
+    ``find`` says where each of ``watches`` is; while it says None, it is asked again. Events have
+    ``$old``, where the value before is known, and ``$line``, where the line is; their plan is named
+    after the function that writes. ``writer``, which is set before the first event, gives the frame
+    of an event's address.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        watches: Sequence[Watch],
+        find: Callable[[Watch], int | None],
+        copied: int | None = None,
+    ) -> None:
+        super().__init__(pid, None, copied)
+        self.waiting = list(watches)
+        """Those whose address nobody knows yet."""
+
+        self.all_found: Callable[[], None] = lambda: None
+        """Called when no variable waits any more."""
+
+        self.writer: Callable[[Event, int], Frame] | None = None
+        self._find = find
+        self._before: dict[str, Value] = {}  # the variable's value, by the event
+        self._written_by: dict[tuple[str, str | None], Plan] = {}
+
+    def __enter__(self) -> WatchSession:
+        super().__enter__()
+        assert self._ring is not None
+        self._ring.prepare_programs()
+        return self
+
+    @property
+    def at_hit(self) -> bool:
+        """Whether values are read at the hit, by a program; else they are read after it."""
+        return self._ring is not None and self._ring.programs is not None
+
+    def _maker(self, plan: Plan, number: int) -> Maker:
+        # A thread that is found late may have inherited the breakpoint, and gets one of its own: so
+        # each look for threads has a program with a number of its own.
+        assert self._ring is not None
+        programs, loaded = self._ring.programs, dict[int, int]()
+        if programs is None:
+            return super()._maker(plan, number)
+
+        def program(look: int) -> int:
+            if look not in loaded:
+                own = number | min(look, _LOOKS) << 8
+                loaded[look], self.decoders[own] = programs.load(plan, own, self.symbol)
+            return loaded[look]
+
+        program(0)
+        return program
+
+    def look(self) -> None:
+        """Look where the variables are that wait, and watch those that are found."""
+        self._follow()
+
+    def _follow(self) -> None:
+        self._looked = time.monotonic()
+        for watch in list(self.waiting):
+            address = self._find(watch)
+            # A pointer that the dynamic linker has not relocated yet leads to no memory.
+            if address is not None and self._is_there(address, watch.size):
+                self._set(watch, address)
+                self.waiting.remove(watch)
+                if not self.waiting:
+                    self.all_found()
+
+    def _is_there(self, address: int, size: int) -> bool:
+        return self._process is not None and len(self._process.read(address, size)) == size
+
+    def _set(self, watch: Watch, address: int) -> None:
+        plan = watch.at(address)
+        self.add(plan, written=watch.size)
+        before = self._value(plan)
+        self._arrange()
+        # What is written meanwhile is an event, or was written before: nobody can say.
+        if before == self._value(plan):
+            self._before[plan.event] = before
+        where = f"{watch.size} byte{'s' * (watch.size > 1)} at {address:#x}"
+        self.note(f"watching `{watch.label}`: {where} of process {self._pid}")
+
+    def _value(self, plan: Plan) -> Value:
+        # What the variable is now.
+        assert self._process is not None
+        decoder = Decoder(record_format(0, plan), [plan], Processes(None), self.symbol)
+        thread = Thread(self._pid, 0, {}, self._process, b"")
+        made = FetchedRecord(0, plan.fields[0]).make(thread)
+        return decoder.event((0, 0, made, 0, len(made), ())).args[plan.values[0].label]
+
+    def event(self, sample: Sample) -> Event:
+        """The event of a record, the value before included."""
+        event = super().event(sample)
+        event.pid = self._pid
+        copy = event.stack
+        if not isinstance(copy, tuple):  # of a write by the kernel: who called it
+            event.address = copy.registers[sampled_machines()[copy.abi].program_counter]
+        name, label = event.name, event.plan.values[0].label
+        if name in self._before:
+            event.args[OLD] = self._before[name]
+        self._before[name] = event.args[label]
+        if self.writer is None:
+            return event
+        frame = self.writer(event, event.address)
+        if frame.line is not None:
+            event.args[LINE] = frame.line
+        key = name, frame.function
+        if key not in self._written_by:
+            self._written_by[key] = event.plan.replaced(function=frame.function)
+        event.plan = self._written_by[key]
+        return event
