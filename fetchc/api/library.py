@@ -59,7 +59,9 @@ class Program:
         unsafe_return: bool = False,
         arch: str | None = None,
         environment: Environment = DEFAULT,
+        breakpoints: bool = False,
     ) -> None:
+        # ``breakpoints``: probe points are for breakpoints of the processor, not for uprobes.
         for folders_given, what in ((references, "references"), (debug_dirs, "debug_dirs")):
             if folders_given:
                 expect_all(folders_given, (str, bytes, os.PathLike), what)
@@ -82,6 +84,7 @@ class Program:
         self._listing: Listing | None = None
         self._lock = RLock()
         self._unsafe_return = unsafe_return
+        self._breakpoints = breakpoints
         self._kernels: dict[str, Kernel] = {}  # of thousands of probes all have the same
 
     def _rules(self, version: str | None) -> Kernel:
@@ -328,8 +331,8 @@ class Program:
         from fetchc.driver.probe_points import PointRequest, find_site
 
         rules = self._rules(kernel)
-        unsafe = self._unsafe_return
-        request = PointRequest(function, point, returns, rules, active, unsafe)
+        unsafe, breakpoints = self._unsafe_return, self._breakpoints
+        request = PointRequest(function, point, returns, rules, active, unsafe, breakpoints)
         with self._lock:
             found = find_site(self._program, request)
         return Probe(self._program, self._lock, found, rules)

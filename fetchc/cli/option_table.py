@@ -320,8 +320,9 @@ OPTIONS = {
     ),
     "strict": Option("strict", ("--strict",), None, "only functions that have all of the EXPRs"),
     "engine": Option(
-        "engine", ("--engine",), "E", "how the kernel records: auto, bpf or tracefs",
-        ("auto", "bpf", "tracefs"),
+        "engine", ("--engine",), "E",
+        "how hits are recorded: auto, bpf, tracefs; breakpoint: by the processor, at 4 addresses",
+        ("auto", "bpf", "tracefs", "breakpoint"),
     ),
     "traced": Option(
         "format", ("--format",), "F", "text, jsonl, perfetto; of --stack: folded, speedscope",
@@ -462,7 +463,7 @@ class Options:
             binary = assembly_of(self)
         return Program(
             binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,
-            self.arch, self.environment or DEFAULT,
+            self.arch, self.environment or DEFAULT, self.engine == "breakpoint",
         )  # fmt: skip
 
 

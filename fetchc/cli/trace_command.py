@@ -64,7 +64,7 @@ def run(options: Options, output: Output) -> int:
         return collect(opened[0], options, wanted, group)
 
     def watches() -> tuple[Watch, ...]:
-        from fetchc.cli.trace_watch import watches_of
+        from fetchc.cli.trace_breakpoints import watches_of
 
         return watches_of(options.opened(), options, group)
 
@@ -80,7 +80,7 @@ def run(options: Options, output: Output) -> int:
     }
     with reader(options, output, questions) as asked:
         if options.watched:
-            from fetchc.cli.trace_watch import watched
+            from fetchc.cli.trace_breakpoints import watched
 
             return watched(options, output, asked, group, command, wanted)
         return _run(options, output, asked, group, command, wanted)
@@ -119,6 +119,10 @@ def _run(
         for note in targets.notes:
             output.say(f"note: {note}")
         return traced(pid, options, output, asked, targets, wanted)
+    if options.engine == "breakpoint":
+        from fetchc.cli.trace_breakpoints import by_breakpoints
+
+        return by_breakpoints(options, output, asked, command, targets, wanted)
     session = chosen_session(targets, options, wanted, group, output)
     for note in targets.notes:
         output.say(f"note: {note}")

@@ -84,12 +84,18 @@ class Hits:
         self._calls = OpenCalls() if frames else OpenCalls(most=_GOROUTINES)
         self._starts = OpenCalls(most=1)  # by process; the last one counts
         self._since = any(each.role == "start" for each in listed)
+        self._by_breakpoints = any(each.plan.in_memory for each in listed)
         self._parts = {each.plan.event: self._part(each) for each in listed}
 
     @property
     def forgotten(self) -> int:
         """Calls that were too many to wait for."""
         return self._calls.forgotten
+
+    @property
+    def unreturned(self) -> int:
+        """Calls that a breakpoint saw, and no return of them."""
+        return self._calls.unreturned if self._by_breakpoints else 0
 
     def hit(self, event: Event) -> Hit | None:
         """What the event shows; None where it only begins something, or a filter stops it."""
@@ -457,6 +463,9 @@ class Show:
         for tally in self._tallies:
             for remark in tally.remarks():
                 self._output.say(f"note: {remark}")
+        if self._hits.unreturned:
+            calls = "1 call" if self._hits.unreturned == 1 else f"{self._hits.unreturned} calls"
+            self._output.say(f"note: {calls} had no return: an exception passed, or they still run")
         if self._hits.forgotten:
             self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
 

@@ -226,7 +226,9 @@ def _parsed(text: str) -> Filter:
 def _together(options: Options) -> None:
     if options.watched:
         _watch_alone(options)
-    elif not (options.functions or options.at or options.operands or options.expr):
+    if options.engine == "breakpoint" and not options.program and len(options.pids) != 1:
+        raise Usage("--engine breakpoint is of one process: add -p PID, or -- COMMAND")
+    if not (options.watched or options.functions or options.at or options.operands or options.expr):
         raise Usage("-f FUNCTION is missing")
     if options.program and options.processes:
         raise Usage("--pid and a program to start exclude each other")

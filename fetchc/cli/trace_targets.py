@@ -381,6 +381,8 @@ class _Collecting:
         # Where a hit takes the least time, unless an instruction is named or its address asked for.
         # ``name`` is the function's, None where there is a point beside it.
         asked = (*self._request.shown, *self._request.further)
+        if self._options.engine == "breakpoint":
+            return probe  # no instruction is emulated, or stepped
         if name is None or _EXACT.search(name) or any(map(_COUNTER.search, asked)):
             return probe
         found = probe.emulated()

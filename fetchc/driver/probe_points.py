@@ -36,7 +36,8 @@ class PointRequest(Record):
     ``main+4``, ``0x401234``, ``main%inline``. ``point`` is that of ``--at`` or behind ``@``.
     ``kernel`` is the one that is to run the probe. ``active`` is for how many calls at a time a
     return probe of the kernel has room. ``unsafe_return`` takes a return probe that can end the
-    program.
+    program. ``breakpoints``: the processor's are set, which any instruction can have: a return is
+    each of the function's return instructions.
     """
 
     function: str | None = None
@@ -45,6 +46,7 @@ class PointRequest(Record):
     kernel: Kernel | None = None
     active: int | None = None
     unsafe_return: bool = False
+    breakpoints: bool = False
 
 
 def find_site(program: Program, request: PointRequest) -> ProbePoint:
@@ -87,7 +89,8 @@ def _probeable(program: Program, request: PointRequest, found: ProbePoint) -> Pr
     # Refused where a uprobe cannot be, moved where it would harm the program.
     kernel, point = request.kernel, request.point
     rules = table(f"arch/{program.architecture}").get("uprobes")
-    if rules is not None and not program.in_kernel and not program.in_memory:
+    by_breakpoint = program.in_memory or request.breakpoints
+    if rules is not None and not program.in_kernel and not by_breakpoint:
         replaced = 0 if kernel is None else kernel.replaced_nop(program.architecture)
         nops = False
         for site in (found.site, *found.more):
@@ -190,6 +193,8 @@ def _return_of(
             None if request.point is None else request.point.span,
             help=f"probe the return of the function it is a part of: `{function.name}`",
         )
+    if program.in_memory or request.breakpoints:
+        return return_sites(program, rules, function, warnings, by_breakpoints=True)
     refusal = refusal_of_returns(program, function)
     if request.unsafe_return and refusal:
         warnings = (*warnings, unsafe(function, refusal))

@@ -50,6 +50,7 @@ def refuse_unprobeable(
             "the kernel sets a probe there, but does not execute the instruction as written"
             if why.harmful
             else "the kernel accepts the definition, and never sets the probe in a process",
+            "`trace --engine breakpoint` takes any instruction, of one process",
         ),
         help=_help(program, function, site.address, rules),
     )

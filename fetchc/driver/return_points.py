@@ -109,13 +109,14 @@ def _reaches_unknown_code(program: Program, function: Function) -> bool:
 
 
 def return_addresses(
-    program: Program, function: Function
+    program: Program, function: Function, by_breakpoints: bool = False
 ) -> tuple[tuple[Address, ...], tuple[Diagnostic, ...]]:
     """Addresses of all return instructions, and what should be said of other ways out.
 
-    Raises CompileError FC0409 where there are none, or where they cannot be found for certain.
+    ``by_breakpoints``: no probe of the kernel is set. Raises CompileError FC0409 where there are
+    none, or where they cannot be found for certain.
     """
-    refusal_of_all = refusal_of_returns(program, function)
+    refusal_of_all = "" if by_breakpoints else refusal_of_returns(program, function)
     if refusal_of_all:
         raise reject(
             "FC0409",
@@ -182,11 +183,15 @@ def _exits(program: Program, function: Function, part: Function) -> Exits:
 
 
 def return_sites(
-    program: Program, rules: Language, function: Function, warnings: tuple[Diagnostic, ...]
+    program: Program,
+    rules: Language,
+    function: Function,
+    warnings: tuple[Diagnostic, ...],
+    by_breakpoints: bool = False,
 ) -> ProbePoint:
     """The sites of all return instructions, as :func:`return_addresses` finds them."""
     machine = architecture(program.architecture)
-    addresses, unseen = return_addresses(program, function)
+    addresses, unseen = return_addresses(program, function, by_breakpoints)
     sites = [
         Site(program, machine, rules, function, address, False, False, leaving=True)
         for address in addresses

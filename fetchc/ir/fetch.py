@@ -43,6 +43,7 @@ __all__ = [
     "fixed_bytes",
     "is_address",
     "number",
+    "relocated",
     "type_text",
 ]
 
@@ -245,6 +246,17 @@ class Fetch(Record):
 
     value: Value
     store: Store
+
+
+def relocated(value: Value, image: int) -> Value:
+    """The value in a process that has the file's image at that address: by addresses of memory."""
+    match value:
+        case Deref(base=base, offset=offset, user=user):
+            return Deref(relocated(base, image), offset, user)
+        case Image(offset=offset):
+            return Absolute(image + offset)
+        case _:
+            return value
 
 
 # ------------------------------------------------------------------------------

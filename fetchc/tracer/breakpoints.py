@@ -46,7 +46,13 @@ if TYPE_CHECKING:
     # What makes records: of a sample, or the program of a look for threads.
     Maker = FetchedRecord | Callable[[int], int]
 
-__all__ = ["BreakpointSession", "TracedProcess", "most_breakpoints", "too_many"]
+__all__ = [
+    "BreakpointSession",
+    "FoundSession",
+    "TracedProcess",
+    "most_breakpoints",
+    "too_many",
+]
 
 _SOFTWARE, _BREAKPOINT = 1, 5  # PERF_TYPE_*
 _BPF_OUTPUT = 10  # PERF_COUNT_SW_BPF_OUTPUT
@@ -62,6 +68,7 @@ _PROGRAM_END = 1 << 47  # no program of x86-64 has code from here on
 _COMM_FRESH = 1_000_000_000  # nanoseconds
 # Of a sample's record: the thread, the event's identity, what follows that.
 _THREAD, _IDENTITY, _CONTENT = slice(12, 16), slice(24, 32), slice(32, None)
+_LOOKS = 0xFF  # for threads, that are told apart
 _FOLLOW = 0.01  # seconds between two looks at where methods have moved
 
 
@@ -301,7 +308,6 @@ class BreakpointSession:
         self._plans: dict[str, Plan] = {}
         self._makers: dict[str, Maker] = {}
         self._addresses: dict[str, tuple[int, ...]] = {}
-        self._written: dict[str, int | None] = {}  # bytes of variables, by the event
         self._ring: _BreakpointRing | None = None
         self._process: TracedProcess | None = None
         self._running = self._reading = False
@@ -330,20 +336,21 @@ class BreakpointSession:
     ) -> None:
         self.close()
 
-    def add(self, *plans: Plan, written: int | None = None) -> None:
-        """Take plans, each with the address of its code, or of ``written`` bytes to watch.
-
-        Raises TracerError FC0720 for too many.
-        """
+    def add(self, *plans: Plan) -> None:
+        """Take plans, each with its address in the process. Raises TracerError FC0720 for many."""
         count, most = len(self._plans) + len(plans), most_breakpoints()
         if count > most:
-            raise too_many(f"process {self._pid}", count, "functions")
+            why = "code that is compiled at run time is traced by breakpoints"
+            raise too_many(f"process {self._pid}", count, "functions", (why,))
         for plan in plans:
             number = len(self._plans) + 1
             self._plans[plan.event] = plan
-            self._written[plan.event] = written
             self._addresses[plan.event] = (plan.address,)
             self._makers[plan.event] = self._maker(plan, number)
+
+    def _bytes(self, plan: Plan) -> int | None:
+        # Of the variable whose writes are hits; None: the hits are executions.
+        return None
 
     def _maker(self, plan: Plan, number: int) -> Maker:
         format = record_format(number, plan)
@@ -392,7 +399,7 @@ class BreakpointSession:
             if address in self._ring.addresses:
                 continue
             try:
-                self._ring.place(address, self._makers[event], self._written[event])
+                self._ring.place(address, self._makers[event], self._bytes(self._plans[event]))
             except TracerError:
                 if address in newest:
                     raise
@@ -469,6 +476,82 @@ class BreakpointSession:
             process.close()
 
 
+class FoundSession(BreakpointSession):
+    """As :class:`BreakpointSession`, of a program whose files are loaded while it starts.
+
+    ``find`` gives each of the plans for where it is in the process; while it says None, it is asked
+    again. Values are read at the hit, by programs, where the machine allows them.
+    """
+
+    def __init__(
+        self,
+        pid: int,
+        plans: Sequence[Plan],
+        find: Callable[[Plan], Plan | None],
+        copied: int | None = None,
+    ) -> None:
+        super().__init__(pid, None, copied)
+        self.waiting = list(plans)
+        """Those that are not placed yet."""
+
+        self.all_found: Callable[[], None] = lambda: None
+        """Called when no plan waits any more."""
+
+        self._find = find
+
+    def __enter__(self) -> FoundSession:
+        super().__enter__()
+        assert self._ring is not None
+        self._ring.prepare_programs()
+        return self
+
+    @property
+    def at_hit(self) -> bool:
+        """Whether values are read at the hit, by a program; else they are read after it."""
+        return self._ring is not None and self._ring.programs is not None
+
+    def _maker(self, plan: Plan, number: int) -> Maker:
+        # A thread that is found late may have inherited the breakpoint, and gets one of its own: so
+        # each look for threads has a program with a number of its own.
+        assert self._ring is not None
+        programs, loaded = self._ring.programs, dict[int, int]()
+        if programs is None:
+            return super()._maker(plan, number)
+
+        def program(look: int) -> int:
+            if look not in loaded:
+                own = number | min(look, _LOOKS) << 8
+                loaded[look], self.decoders[own] = programs.load(plan, own, self.symbol)
+            return loaded[look]
+
+        program(0)
+        return program
+
+    def look(self) -> None:
+        """Place those plans that wait and can be found by now."""
+        for waiting in list(self.waiting):
+            plan = self._find(waiting)
+            if plan is not None:
+                self._place(plan)
+                self.waiting.remove(waiting)
+                if not self.waiting:
+                    self.all_found()
+
+    def _follow(self) -> None:
+        self._looked = time.monotonic()
+        self.look()
+
+    def _place(self, plan: Plan) -> None:
+        self.add(plan)
+        self._arrange()
+
+    def event(self, sample: Sample) -> Event:
+        """The event of a record."""
+        event = super().event(sample)
+        event.pid = self._pid
+        return event
+
+
 def _identity(file: int) -> int:
     return int.from_bytes(fcntl.ioctl(file, _ID, bytes(8)), "little")
 
@@ -484,14 +567,16 @@ def _processors() -> list[int]:
     return found
 
 
-def too_many(whose: str, count: int, what: str) -> TracerError:
+def too_many(
+    whose: str, count: int, what: str, notes: tuple[str, ...] = (), help: str = ""
+) -> TracerError:
     """FC0720 for ``count`` addresses; ``what``: that of which fewer are to be named."""
     most = most_breakpoints()
     return refused(
         "FC0720",
         f"{count} addresses of {whose} are wanted, and the processor compares {most} at a time",
-        notes=("code that is compiled at run time, and variables, are traced by breakpoints",),
-        help=f"name at most {most} {what}",
+        notes=notes,
+        help=help or f"name at most {most} {what}",
     )
 
 

@@ -162,6 +162,7 @@ def plan(
         layouts[0].fault_probes,
         tuple([layout.fields for layout in layouts]),
         program.identity,
+        addresses=tuple([each.site.address for each in found.each()]),
     )
 
 

@@ -80,11 +80,11 @@ class Plan(Record):
 
     ``definitions`` are lines of ``uprobe_events``, one for each address, all of one group and
     event. ``kind`` is that of the JSON: entry, return, return-site, line, inline, offset, write.
-    ``address`` is the first probed instruction's, as the file states it. ``fault_probes`` show
-    whether memory of the program could be read. ``fields`` are what each definition fetches, by the
-    names of its arguments. ``identity`` is that of the file at ``path`` when it was read, empty for
-    the kernel. What breakpoints record has ``fields`` and no definitions; ``at_hit``: memory is
-    read at the hit, not after it.
+    ``address`` is the first probed instruction's, as the file states it, ``addresses`` are all.
+    ``fault_probes`` show whether memory of the program could be read. ``fields`` are what each
+    definition fetches, by the names of its arguments. ``identity`` is that of the file at ``path``
+    when it was read, empty for the kernel. What breakpoints record has ``fields`` and no
+    definitions; ``at_hit``: memory is read at the hit, not after it.
     """
 
     group: str
@@ -99,6 +99,18 @@ class Plan(Record):
     fields: tuple[tuple[tuple[str, Fetch], ...], ...] = ()
     identity: str = ""
     at_hit: bool = False
+    addresses: tuple[int, ...] = ()
+
+    def relocated(self, image: int, address: int) -> Plan:
+        """The plan for a breakpoint at ``address``, with the file's image where it is in a process.
+
+        For a plan of one address.
+        """
+        from fetchc.ir.fetch import Fetch, relocated
+
+        (fields,) = self.fields
+        placed = [(name, Fetch(relocated(one.value, image), one.store)) for name, one in fields]
+        return self.replaced(address=address, definitions=(), fields=(tuple(placed),))
 
     @property
     def in_memory(self) -> bool:
@@ -301,6 +313,11 @@ class OpenCalls:
             del waiting[0]
             self.forgotten += 1
         waiting.append((depth or 0, event))
+
+    @property
+    def unreturned(self) -> int:
+        """Calls that were entered and have not returned, as far as they are remembered."""
+        return sum(map(len, self._open.values()))
 
     def leave(self, key: Hashable, depth: int | None = None) -> Event | None:
         """The entry of the call that returned; None where it was not seen."""

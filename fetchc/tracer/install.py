@@ -42,6 +42,7 @@ __all__ = [
     "PROBED",
     "KernelEvent",
     "ProbedFiles",
+    "ProbedPlace",
     "file_of",
     "group_and_event",
     "hits",
@@ -53,6 +54,7 @@ __all__ = [
     "listed_in",
     "missed",
     "own_names",
+    "probed_place",
     "remove_leftovers",
     "uninstall",
 ]
@@ -65,6 +67,25 @@ _OTHER = "fte"  # letters of what only the last of them takes, and lists beside 
 _READINGS = 16  # of a list that changes meanwhile; one in a hundred misses a line that was there
 _TRIES = 40  # of a removal that finds an event in use: two seconds
 _PAUSE = 0.05
+
+
+class ProbedPlace(Record):
+    """Where the definition of a program's probe is: the file, the offset in it, the offset of a
+    semaphore or 0. ``returning``: at returns of the function there.
+    """
+
+    path: str
+    offset: int
+    reference: int
+    returning: bool
+
+
+def probed_place(line: str) -> ProbedPlace:
+    """The place of a definition: ``p:GROUP/EVENT PATH:0xOFFSET(0xREFERENCE) ...``."""
+    words = line.split(" ", 2)
+    path, _, place = words[1].rpartition(":")
+    offset, _, reference = place.rstrip(")").partition("(")
+    return ProbedPlace(path, int(offset, 16), int(reference or "0", 16), line.startswith("r"))
 
 
 def group_and_event(line: str) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from fetchc.check.checker import Checker
 from fetchc.check.typed_tree import Address, Located, Pointee, Subobject
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.probe_output import defined
-from fetchc.ir.fetch import Absolute, Comm, Decode, Deref, Fetch, Image, Scalar, Text, chain
+from fetchc.ir.fetch import Absolute, Comm, Decode, Fetch, Image, Scalar, Text, chain
 from fetchc.lower.extents import FULL
 from fetchc.lower.fetches import InValue, Memory, bit_field_of, plain, pointer, where
 from fetchc.program.entities import AtAddress, InMemory
@@ -56,21 +56,7 @@ class Watch(Record):
 
     def at(self, address: int) -> Plan:
         """What shows the variable at ``address``."""
-        fields = [
-            (name, Fetch(_moved(fetch.value, address), fetch.store))
-            for name, fetch in self.plan.fields[0]
-        ]
-        return self.plan.replaced(address=address, fields=(tuple(fields),))
-
-
-def _moved(value: Value, address: int) -> Value:
-    match value:
-        case Deref(base=base, offset=offset):
-            return Deref(_moved(base, address), offset)
-        case Image(offset=offset):
-            return Absolute(address + offset)
-        case _:
-            return value
+        return self.plan.relocated(address, address)
 
 
 def watch_of(

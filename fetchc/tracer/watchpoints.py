@@ -10,10 +10,8 @@ Conditions".
 
 from __future__ import annotations
 
-import time
-
 from fetchc.ir.fetch import Absolute, Image, Immediate, chain
-from fetchc.tracer.breakpoints import BreakpointSession, TracedProcess
+from fetchc.tracer.breakpoints import FoundSession, TracedProcess
 from fetchc.tracer.decode import Decoder
 from fetchc.tracer.events import LINE, OLD
 from fetchc.tracer.fetched_records import FetchedRecord, Thread, record_format
@@ -26,15 +24,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fetchc.tracer.breakpoints import Maker
     from fetchc.tracer.events import Event, Plan, Sample, Value
     from fetchc.tracer.stacks import Frame
     from fetchc.tracer.watch_plan import Watch
 
 __all__ = ["WatchSession", "address_of"]
-
-
-_LOOKS = 0xFF  # for threads, that are told apart
 
 
 def address_of(watch: Watch, pid: int, base: int | None = None) -> int | None:
@@ -84,13 +78,12 @@ def _base(watch: Watch, pid: int) -> int | None:
     return value
 
 
-class WatchSession(BreakpointSession):
-    """As :class:`~fetchc.tracer.breakpoints.BreakpointSession`, of variables of one process.
+class WatchSession(FoundSession):
+    """As :class:`~fetchc.tracer.breakpoints.FoundSession`, of variables.
 
-    ``find`` says where each of ``watches`` is; while it says None, it is asked again. Events have
-    ``$old``, where the value before is known, and ``$line``, where the line is; their plan is named
-    after the function that writes. ``writer``, which is set before the first event, gives the frame
-    of an event's address.
+    Events have ``$old``, where the value before is known, and ``$line``, where the line is; their
+    plan is named after the function that writes. ``writer``, which is set before the first event,
+    gives the frame of an event's address.
     """
 
     def __init__(
@@ -100,73 +93,33 @@ class WatchSession(BreakpointSession):
         find: Callable[[Watch], int | None],
         copied: int | None = None,
     ) -> None:
-        super().__init__(pid, None, copied)
-        self.waiting = list(watches)
-        """Those whose address nobody knows yet."""
-
-        self.all_found: Callable[[], None] = lambda: None
-        """Called when no variable waits any more."""
-
+        super().__init__(pid, [one.plan for one in watches], self._located, copied)
         self.writer: Callable[[Event, int], Frame] | None = None
-        self._find = find
+        self._watches = {one.plan.event: one for one in watches}
+        self._find_address = find
         self._before: dict[str, Value] = {}  # the variable's value, by the event
         self._written_by: dict[tuple[str, str | None], Plan] = {}
 
-    def __enter__(self) -> WatchSession:
-        super().__enter__()
-        assert self._ring is not None
-        self._ring.prepare_programs()
-        return self
+    def _located(self, plan: Plan) -> Plan | None:
+        watch = self._watches[plan.event]
+        address = self._find_address(watch)
+        # A pointer that the dynamic linker has not relocated yet leads to no memory.
+        if address is None or self._process is None:
+            return None
+        there = len(self._process.read(address, watch.size)) == watch.size
+        return watch.at(address) if there else None
 
-    @property
-    def at_hit(self) -> bool:
-        """Whether values are read at the hit, by a program; else they are read after it."""
-        return self._ring is not None and self._ring.programs is not None
+    def _bytes(self, plan: Plan) -> int | None:
+        return self._watches[plan.event].size
 
-    def _maker(self, plan: Plan, number: int) -> Maker:
-        # A thread that is found late may have inherited the breakpoint, and gets one of its own: so
-        # each look for threads has a program with a number of its own.
-        assert self._ring is not None
-        programs, loaded = self._ring.programs, dict[int, int]()
-        if programs is None:
-            return super()._maker(plan, number)
-
-        def program(look: int) -> int:
-            if look not in loaded:
-                own = number | min(look, _LOOKS) << 8
-                loaded[look], self.decoders[own] = programs.load(plan, own, self.symbol)
-            return loaded[look]
-
-        program(0)
-        return program
-
-    def look(self) -> None:
-        """Look where the variables are that wait, and watch those that are found."""
-        self._follow()
-
-    def _follow(self) -> None:
-        self._looked = time.monotonic()
-        for watch in list(self.waiting):
-            address = self._find(watch)
-            # A pointer that the dynamic linker has not relocated yet leads to no memory.
-            if address is not None and self._is_there(address, watch.size):
-                self._set(watch, address)
-                self.waiting.remove(watch)
-                if not self.waiting:
-                    self.all_found()
-
-    def _is_there(self, address: int, size: int) -> bool:
-        return self._process is not None and len(self._process.read(address, size)) == size
-
-    def _set(self, watch: Watch, address: int) -> None:
-        plan = watch.at(address)
-        self.add(plan, written=watch.size)
+    def _place(self, plan: Plan) -> None:
         before = self._value(plan)
-        self._arrange()
+        super()._place(plan)
         # What is written meanwhile is an event, or was written before: nobody can say.
         if before == self._value(plan):
             self._before[plan.event] = before
-        where = f"{watch.size} byte{'s' * (watch.size > 1)} at {address:#x}"
+        watch = self._watches[plan.event]
+        where = f"{watch.size} byte{'s' * (watch.size > 1)} at {plan.address:#x}"
         self.note(f"watching `{watch.label}`: {where} of process {self._pid}")
 
     def _value(self, plan: Plan) -> Value:
@@ -180,7 +133,6 @@ class WatchSession(BreakpointSession):
     def event(self, sample: Sample) -> Event:
         """The event of a record, the value before included."""
         event = super().event(sample)
-        event.pid = self._pid
         copy = event.stack
         if not isinstance(copy, tuple):  # of a write by the kernel: who called it
             event.address = copy.registers[sampled_machines()[copy.abi].program_counter]

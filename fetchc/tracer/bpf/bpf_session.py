@@ -46,6 +46,7 @@ from fetchc.tracer.bpf.system_calls import (
 )
 from fetchc.tracer.decode import Decoder
 from fetchc.tracer.events import COMM, BpfRecord, Field, Format
+from fetchc.tracer.install import ProbedPlace, probed_place
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.trace_instance import Processes, all_threads, check_namespace
@@ -85,15 +86,6 @@ _COUNTERS = 16  # bytes: records lost, threads not followed
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
 _CAPABILITIES = ("CAP_BPF", "CAP_PERFMON")
-
-
-class _Probed(Record):
-    """One definition of a plan: its file, where in it, and the semaphore's offset or 0."""
-
-    path: str
-    offset: int
-    reference: int
-    returning: bool
 
 
 class _Group(Record):
@@ -307,12 +299,12 @@ class BpfSession(Session):
             raise
 
     def _attach(self, plans: Sequence[Plan]) -> None:
-        groups: dict[_Group, list[tuple[Point, _Probed, Plan]]] = {}
+        groups: dict[_Group, list[tuple[Point, ProbedPlace, Plan]]] = {}
         for plan in plans:
             numbers: dict[Program, int] = {}
             counting = self._countings.get(plan.event)
             for at, line in enumerate(plan.definitions):
-                probed, fields = _probed(self._files.named(line)), plan.fields[at]
+                probed, fields = probed_place(self._files.named(line)), plan.fields[at]
                 program = self._program_of(plan, fields)
                 if program not in numbers:
                     numbers[program] = self._number(plan, program)
@@ -343,7 +335,7 @@ class BpfSession(Session):
         self.decoders[number] = Decoder(format, [plan], RECORDED, self.symbol)
         return number
 
-    def _attach_group(self, group: _Group, points: list[tuple[Point, _Probed, Plan]]) -> None:
+    def _attach_group(self, group: _Group, points: list[tuple[Point, ProbedPlace, Plan]]) -> None:
         alone = points[0][0] if len(points) == 1 else None
         sleepable, multi = (name in self._rules.features for name in ("sleepable", "uprobe_multi"))
         counted = None
@@ -382,7 +374,7 @@ class BpfSession(Session):
             raise self._refused_point(program, group, points, multi, error) from error
 
     def _counting_map(
-        self, program: Program, points: Iterable[tuple[Point, _Probed, Plan]]
+        self, program: Program, points: Iterable[tuple[Point, ProbedPlace, Plan]]
     ) -> Counted:
         aggregate = program.steps[-1]
         assert isinstance(aggregate, Aggregate)
@@ -404,7 +396,7 @@ class BpfSession(Session):
         self,
         program: int,
         group: _Group,
-        points: list[tuple[Point, _Probed, Plan]],
+        points: list[tuple[Point, ProbedPlace, Plan]],
         multi: bool,
         error: OSError,
     ) -> TracerError:
@@ -532,14 +524,6 @@ def _ring_bytes(buffer_kib: int | None) -> int:
     wanted = _CPU_BYTES * processors if buffer_kib is None else 1024 * buffer_kib * processors
     size = 1 << max(wanted - 1, 1).bit_length()
     return max(1 << 16, min(size, _MOST_BYTES))
-
-
-def _probed(line: str) -> _Probed:
-    # A definition of a program's probe: p:GROUP/EVENT PATH:0xOFFSET(0xREFERENCE) ...
-    words = line.split(" ", 2)
-    path, _, place = words[1].rpartition(":")
-    offset, _, reference = place.rstrip(")").partition("(")
-    return _Probed(path, int(offset, 16), int(reference or "0", 16), line.startswith("r"))
 
 
 def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:

@@ -113,6 +113,7 @@ def test_a_probe_that_would_change_the_program(binary: Path) -> None:
     (found,) = caught.value.diagnostics
     assert found.notes == (
         "the kernel sets a probe there, but does not execute the instruction as written",
+        "`trace --engine breakpoint` takes any instruction, of one process",
     )
 
 
