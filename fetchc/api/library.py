@@ -149,6 +149,22 @@ class Program:
             program = self._program
             return program.versions(address) if isinstance(program, WithoutDwarf) else ()
 
+    def returns(self, function: str) -> tuple[int, ...]:
+        """Where a process now returns from a method with run-time code; empty where it has none.
+
+        Raises CompileError FC0409 where that cannot be found for certain.
+        """
+        from fetchc.debuginfo.without_dwarf import WithoutDwarf
+        from fetchc.driver.return_points import return_addresses
+
+        probe = self.probe(function)
+        now, program = self.versions(probe.address), self._program
+        if not now or probe.function is None or not isinstance(program, WithoutDwarf):
+            return ()
+        with self._lock:
+            method = program.compiled(probe.function, now[0])
+            return return_addresses(program, method, by_breakpoints=True)[0]
+
     def spelled(self, names: Iterable[str]) -> list[str]:
         """What :meth:`functions` has, as people write it: those of C++ and Rust demangled.
 

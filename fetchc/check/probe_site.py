@@ -129,7 +129,7 @@ def has_own_returns(site: Site) -> bool:
     In a Go program that is all code that names no other compiler: assembly, and functions without
     debug information.
     """
-    if site.function is None:
+    if site.function is None or site.program.in_memory:
         return False
     return must_not_be_returned_from(site.program, site.function)
 

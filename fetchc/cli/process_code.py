@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fetchc.cli.output import Output
     from fetchc.cli.parsing_child import Reader, SameProcess
     from fetchc.cli.trace_request import Request
-    from fetchc.cli.trace_targets import Targets
+    from fetchc.cli.trace_targets import Target, Targets
 
 __all__ = ["assembly_of", "prepared", "traced"]
 
@@ -91,8 +91,9 @@ def traced(
 
     Raises TracerError FC0720, FC0709.
     """
+    from fetchc.cli.trace_breakpoints import each_address
     from fetchc.cli.trace_events import Ending, Show, watch
-    from fetchc.tracer.breakpoints import BreakpointSession
+    from fetchc.tracer.breakpoints import BreakpointSession, most_breakpoints, too_many
     from fetchc.tracer.fetched_records import read_later
     from fetchc.tracer.session import terminable
     from fetchc.tracer.stacks import Stacks, remote_symbols
@@ -100,7 +101,9 @@ def traced(
     if options.stack:
         what = "stacks are not supported for code that is compiled at run time"
         raise refused("FC0709", what, help="leave out --stack")
-    events = {each.plan.event: each.plan.address for each in targets.chosen}
+    chosen = each_address(targets.chosen, f"process {pid}")
+    entries = {one.plan.event: one.plan.address for one in chosen if one.plan.kind != _RETURN}
+    chosen, leaving = _with_room(chosen, most_breakpoints())
 
     path = RunningProcess.map_file_of(pid) or ""
     read = [-1]  # bytes of the map at the last question
@@ -113,21 +116,30 @@ def traced(
         if size == read[0]:
             return None
         read[0] = size
-        versions = asked.ask("versions", tuple(events.values()))
-        return dict(zip(events, versions, strict=True))
+        versions = asked.ask("versions", tuple(entries.values()))
+        found = dict(zip(entries, versions, strict=True))
+        for function, events in leaving.items():
+            now = asked.ask("returns", function)
+            if len(now) > len(events):
+                why = f"`{function}` was compiled again, and has {len(now)} return instructions"
+                count = len(chosen) - len(events) + len(now)
+                raise too_many(f"process {pid}", count, "functions", (why,))
+            places = [(address,) for address in now] + [()] * (len(events) - len(now))
+            found |= dict(zip(events, places, strict=True))
+        return found
 
     with terminable(), BreakpointSession(pid, moved) as session:
         stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
-        show = Show(session, targets.chosen, options, wanted, output, None, stacks)
+        show = Show(session, chosen, options, wanted, output, None, stacks)
         session.symbol = show.symbol
-        session.add(*[target.plan for target in targets.chosen])
+        session.add(*[target.plan for target in chosen])
         session.note = lambda text: output.say(f"note: {text}")
         with Ending() as ending:
             session.start()
-            number = len(events)
+            number = len({target.plan.function for target in chosen})
             functions = "1 function" if number == 1 else f"{number} functions"
             output.say(f"tracing {functions} of process {pid}; Ctrl-C ends it")
-            if any(read_later(target.plan) for target in targets.chosen):
+            if any(read_later(target.plan) for target in chosen):
                 output.say("note: `~`: the value is read after the hit, and may have changed")
             ended = watch(session, show.take, ending, None, (pid,), options.timeout)
         lost = session.lost
@@ -137,3 +149,24 @@ def traced(
     if lost:
         output.say(f"warning: {lost} events were lost: the buffers were full")
     return 0
+
+
+_RETURN = "return-site"
+
+
+def _with_room(chosen: list[Target], most: int) -> tuple[list[Target], dict[str, list[str]]]:
+    # And the events of each function's return instructions. The first such function gets all
+    # breakpoints that are left: when it is compiled again, it may have more of them.
+    leaving: dict[str, list[str]] = {}
+    for one in chosen:
+        if one.plan.kind == _RETURN:
+            leaving.setdefault(one.plan.function or "", []).append(one.plan.event)
+    if not leaving:
+        return chosen, leaving
+    events = next(iter(leaving.values()))
+    first = next(one for one in chosen if one.plan.event == events[0])
+    for _ in range(most - len(chosen)):
+        event = f"{events[0]}_{len(events)}"
+        chosen = [*chosen, first.replaced(plan=first.plan.replaced(event=event))]
+        events.append(event)
+    return chosen, leaving

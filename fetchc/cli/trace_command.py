@@ -72,6 +72,7 @@ def run(options: Options, output: Output) -> int:
         "targets": targets,
         "watches": watches,
         "versions": lambda addresses: [opened[0].versions(address) for address in addresses],
+        "returns": lambda function: opened[0].returns(function),
         "symbols": files.opened,
         "function": files.function_at,
         "unwind": files.unwind_row,

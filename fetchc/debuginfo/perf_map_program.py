@@ -8,15 +8,14 @@ Source: tools/perf/Documentation/jit-interface.txt; V8, src/logging/log.cc (Comp
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 
-from fetchc.debuginfo.safe_open import open_regular
 from fetchc.debuginfo.without_dwarf import WithoutDwarf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Absent, Function
+from fetchc.program.types import IntType
 from fetchc.quantities import Address, ByteSize, DieOffset, FileOffset, TypeId
 from fetchc.target.machines import architecture_key
 
@@ -113,6 +112,11 @@ class PerfMapProgram(WithoutDwarf):
         """None: a process compiles on."""
         return None
 
+    def compiled(self, function: Function, address: int) -> Function:
+        """The function as it was compiled to ``address``, one of its :meth:`versions`."""
+        found = [line for line in self._running.lines if line.start == address]
+        return _function(found[-1]) if found else function
+
     def versions(self, address: int) -> tuple[int, ...]:
         """Where the process has code now of the name with code at ``address``, the newest first."""
         self._running.read()
@@ -127,8 +131,8 @@ class PerfMapProgram(WithoutDwarf):
         return ()
 
     def result(self, function: Function) -> TypeId | None:
-        """None: the map does not say."""
-        return None
+        """A word: the map does not say."""
+        return self.intern(IntType("unsigned long", ByteSize(self.word_bytes), False))
 
     def variables(self, function: Function, address: Address) -> tuple[Variable, ...]:
         """None: the map does not say."""
@@ -181,19 +185,7 @@ class PerfMapProgram(WithoutDwarf):
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code of the process, none outside of executable memory."""
-        end = next((end for start, end in self._running.executable() if start <= address < end), 0)
-        if not end:
-            return b""
-        try:
-            handle, _ = open_regular(f"{self._running.folder}/mem")
-        except OSError:
-            return b""
-        try:
-            return os.pread(handle, min(size, end - address), address)
-        except OSError:
-            return b""
-        finally:
-            os.close(handle)
+        return self._running.code(address, size)
 
 
 def plain(symbol: str) -> str:

@@ -13,7 +13,7 @@ import os
 
 from fetchc.debuginfo.dotnet.csharp_names import without_arguments, written
 from fetchc.debuginfo.perf_map_format import parse_lines
-from fetchc.debuginfo.safe_open import read_regular
+from fetchc.debuginfo.safe_open import open_regular, read_regular
 from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.diag.diagnostic import DebugInfoError, reject
 
@@ -99,6 +99,22 @@ class RunningProcess:
     def executable(self) -> list[tuple[int, int]]:
         """Begin and end of each part of its memory that it can execute."""
         return [place for place, _ in _executable(self._maps())]
+
+    def code(self, address: int, size: int) -> bytes:
+        """Machine code in its memory, none outside of executable memory."""
+        end = next((end for start, end in self.executable() if start <= address < end), 0)
+        if not end:
+            return b""
+        try:
+            handle, _ = open_regular(f"{self.folder}/mem")
+        except OSError:
+            return b""
+        try:
+            return os.pread(handle, min(size, end - address), address)
+        except OSError:
+            return b""
+        finally:
+            os.close(handle)
 
     def _maps(self) -> list[str]:
         path = f"{self.folder}/maps"

@@ -148,6 +148,10 @@ class WithoutDwarf:
         """None."""
         return None
 
+    def compiled(self, function: Function, address: int) -> Function:
+        """The method as it was compiled to ``address``, one of its :meth:`versions`."""
+        return function
+
     def versions(self, address: int) -> tuple[int, ...]:
         """Where a running process has code now of what has code at ``address``; none of a file."""
         return ()

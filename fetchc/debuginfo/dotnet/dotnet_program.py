@@ -253,6 +253,13 @@ class DotnetProgram(Placed):
         """Whether it has code that can be read."""
         return self._assembly.native is not None
 
+    def compiled(self, function: Function, address: int) -> Function:
+        """The method as it was compiled to ``address``, one of its :meth:`versions`."""
+        native = self._assembly.native
+        assert native is not None
+        size = ByteSize(native.end(address) - address)
+        return function.replaced(address=Address(address), size=size)
+
     def versions(self, address: int) -> tuple[int, ...]:
         """Where a running process has code now of the method with code at ``address``; the newest
         first. Empty for code of a file, and where that memory has other code.
@@ -339,8 +346,8 @@ class DotnetProgram(Placed):
 
     def code(self, address: Address, size: int) -> bytes:
         """Machine code at a relative address, none outside of all sections."""
-        if self.in_memory:
-            return b""
+        if self._running is not None:
+            return self._running.code(address, size)
         if self._mono is not None:
             return self._mono.elf.code(address, size)
         image = self._assembly.image
