@@ -60,8 +60,10 @@ class Program:
         arch: str | None = None,
         environment: Environment = DEFAULT,
         breakpoints: bool = False,
+        types: Program | None = None,
     ) -> None:
         # ``breakpoints``: probe points are for breakpoints of the processor, not for uprobes.
+        # ``types``: what has types for casts, of code that a process compiled without any.
         for folders_given, what in ((references, "references"), (debug_dirs, "debug_dirs")):
             if folders_given:
                 expect_all(folders_given, (str, bytes, os.PathLike), what)
@@ -77,8 +79,9 @@ class Program:
 
             machine = architecture_key(arch)
         folders = tuple([_path(each) for each in references])
+        described = None if types is None else types._program
         self._program: protocol.Program = open_binary(
-            _path(path), folders, search, machine, environment
+            _path(path), folders, search, machine, environment, described
         )
         self._environment = environment
         self._listing: Listing | None = None

@@ -461,10 +461,15 @@ class Options:
             from fetchc.cli.process_code import assembly_of
 
             binary = assembly_of(self)
-        return Program(
+        program = Program(
             binary, self.references, self.debug_file, self.debug_dirs, self.unsafe_return,
             self.arch, self.environment or DEFAULT, self.engine == "breakpoint",
         )  # fmt: skip
+        if len(self.pids) == 1 and binary == self.binary and ":" not in binary:
+            from fetchc.cli.process_code import compiled_with_types
+
+            return compiled_with_types(self, program)
+        return program
 
 
 class UsageError(Exception):

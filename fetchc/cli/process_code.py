@@ -7,12 +7,14 @@ import os
 from fetchc.debuginfo.perf_map_format import number
 from fetchc.debuginfo.perf_map_program import plain
 from fetchc.debuginfo.running_process import RunningProcess, anonymous, is_dotnet
+from fetchc.diag.diagnostic import CompileError
 from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from fetchc.api.library import Program
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
     from fetchc.cli.parsing_child import Reader, SameProcess
@@ -64,6 +66,25 @@ def _is_asked_for(options: Options, pid: int) -> bool:
         return False
     has = {one for line in RunningProcess(pid).lines for one in (line.symbol, plain(line.symbol))}
     return all(name in has for name in names)
+
+
+def compiled_with_types(options: Options, program: Program) -> Program:
+    """The code that the process compiled itself, with the types of the file that ``-x`` names.
+
+    Where a name or an address means such code and nothing of the file; else ``program``, the file.
+    """
+    (pid,) = options.pids
+    if is_dotnet(pid) or not _is_asked_for(options, pid):
+        return program
+    for name in _functions(options):
+        try:
+            program.probe(name)
+        except CompileError:
+            continue
+        return program
+    from fetchc.api.library import Program as Opened
+
+    return Opened(f"/proc/{pid}:", types=program)
 
 
 def _functions(options: Options) -> list[str]:

@@ -102,6 +102,8 @@ def _run(
         raise
     # Breakpoints are of the one process that the user named, wherever the answer has them.
     pid = _process_of(options.binary)
+    if pid is None and len(options.pids) == 1 and any(one.plan.in_memory for one in targets.chosen):
+        (pid,) = options.pids
     if isinstance(asked, Reader) and pid is None:
         lines = [line for each in targets.chosen for line in each.plan.definitions]
         files = {each.plan.path: each.plan.identity for each in targets.chosen}

@@ -26,12 +26,13 @@ def open_binary(
     search: Search | None = None,
     machine: str | None = None,
     environment: Environment = DEFAULT,
+    types: Program | None = None,
 ) -> Program:
     """Open a file, as :func:`_opened` says, that is of ``machine`` (a key of ``targets/arch``).
 
     BTF alone names no machine: it is taken for one of ``machine``, the running one by default.
     """
-    program = _opened(path, references, search, machine, environment)
+    program = _opened(path, references, search, machine, environment, types)
     if machine is not None and program.architecture != machine:
         what = f"it is of {program.architecture}, not of {machine}"
         raise DebugInfoError("FC0905", path, what, help="leave out --arch")
@@ -44,11 +45,12 @@ def _opened(
     search: Search | None,
     machine: str | None,
     environment: Environment,
+    types: Program | None,
 ) -> Program:
     """Open an ELF file, ``kernel`` (the running one), ``kernel:MODULE``, a kernel's BTF, or .NET.
 
     ``HOST:NAME`` is an assembly of a single-file program of .NET, ``/proc/PID:NAME`` what a
-    process has compiled of one. ``references`` are folders of
+    process has compiled of one; ``types`` are for its casts. ``references`` are folders of
     assemblies that an image of .NET may refer to. ``search`` says where debug files are of an ELF
     file; of a process (``/proc/PID/exe``, ``/proc/PID/root/...``) it is opened as it is seen from
     here, with its own debug files.
@@ -65,7 +67,7 @@ def _opened(
         if path[len("/proc/") :].partition(":")[0].isdecimal():
             from fetchc.debuginfo.running_process import open_in_process
 
-            running = open_in_process(path, references, environment)
+            running = open_in_process(path, references, environment, types)
             if running is not None:
                 return running
         from fetchc.debuginfo.separate.process_root import of_process

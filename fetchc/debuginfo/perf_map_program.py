@@ -1,7 +1,8 @@
 """Code that a process compiled itself, by the names of its perf map or by address alone.
 
 A perf map has names and sizes, no types: registers, words of the C convention (``$arg1``) and
-numbers are what there is. Node, Java and LuaJIT write such maps.
+numbers are what there is, and casts to types of another file that is named. Node, Java and LuaJIT
+write such maps.
 
 Source: tools/perf/Documentation/jit-interface.txt; V8, src/logging/log.cc (ComputeMarker).
 """
@@ -37,17 +38,21 @@ _MARKED = re.compile(r"^(?:JS|Script|Eval|Function|LazyCompile|RegExp):[~^+*]*")
 
 
 class PerfMapProgram(WithoutDwarf):
-    """Implements every question of :class:`~fetchc.program.protocol.Program`."""
+    """Implements every question of :class:`~fetchc.program.protocol.Program`.
+
+    ``types`` has the types of casts: C's and C++'s, or BTF.
+    """
 
     __slots__ = (
-        "_by_name", "_interned", "_running", "_seen", "architecture", "build_id", "in_kernel",
+        "_by_name", "_running", "_seen", "_types", "architecture", "build_id", "cpp", "in_kernel",
         "in_memory", "little_endian", "machine_flags", "path", "word_bytes",
     )  # fmt: skip
 
-    def __init__(self, running: RunningProcess) -> None:
+    def __init__(self, running: RunningProcess, types: Program | None = None) -> None:
         self._running = running
+        self._types: Program | _OwnTypes = types or _OwnTypes()
+        self.cpp = self._types.cpp
         self._by_name: dict[str, list[MapLine]] = {}
-        self._interned: list[Type] = []
         self._seen = 0
         self.path = running.folder
         self.architecture = architecture_key(platform.machine())
@@ -65,22 +70,29 @@ class PerfMapProgram(WithoutDwarf):
 
     @property
     def has_debug_info(self) -> bool:
-        """False: there are names alone."""
-        return False
+        """Whether a file has types for casts; of itself it has names alone."""
+        return not isinstance(self._types, _OwnTypes)
 
     def debug_info_advice(self) -> tuple[tuple[str, ...], str]:
         """What to ask for instead."""
         return (), "fetch registers (`%di`) or words of the C convention (`$arg1`)"
 
     def main_language(self) -> str:
-        """C: a word is a number."""
-        return "c"
+        """C, where a word is a number; C++ where the types are."""
+        return "c++" if self._types.main_language() == "c++" else "c"
 
     def functions_named(self, name: str) -> tuple[Function, ...]:
         """The newest code of that name: whole, or without the runtime's marks and the script."""
         self._take()
         lines = self._by_name.get(name, ())
-        return (_function(lines[-1]),) if lines else ()
+        return (self._function(lines[-1]),) if lines else ()
+
+    def _function(self, line: MapLine) -> Function:
+        begin, language = Address(line.start), self.main_language()
+        return Function(
+            plain(line.symbol), line.symbol, begin, ByteSize(line.size), DieOffset(begin), language,
+            compiler_of(""), True,
+        )  # fmt: skip
 
     def _take(self) -> None:
         # What the map has by now. Bytecode has a line, too, and is in no executable memory.
@@ -101,7 +113,7 @@ class PerfMapProgram(WithoutDwarf):
             for line in lines
             if line.start <= address < line.start + line.size
         ]
-        return _function(found[-1]) if found else None
+        return self._function(found[-1]) if found else None
 
     def function_names(self) -> Iterator[str]:
         """All names of the map, as it has them."""
@@ -115,7 +127,7 @@ class PerfMapProgram(WithoutDwarf):
     def compiled(self, function: Function, address: int) -> Function:
         """The function as it was compiled to ``address``, one of its :meth:`versions`."""
         found = [line for line in self._running.lines if line.start == address]
-        return _function(found[-1]) if found else function
+        return self._function(found[-1]) if found else function
 
     def versions(self, address: int) -> tuple[int, ...]:
         """Where the process has code now of the name with code at ``address``, the newest first."""
@@ -148,27 +160,29 @@ class PerfMapProgram(WithoutDwarf):
         """Absent: there are no variables."""
         return Absent("no location", "a perf map describes no variables")
 
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        """Those of the types."""
+        return self._types.enumerators(name, None)
+
     def type(self, type_id: TypeId) -> Type:
         """A type of a cast."""
-        return self._interned[type_id]
+        return self._types.type(type_id)
 
     def completed(self, type_id: TypeId) -> TypeId:
-        """Itself."""
-        return type_id
+        """The definition of a type, where it is only declared."""
+        return self._types.completed(type_id)
 
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
-        """None: the map has no types."""
-        return ()
+        """Those of the types."""
+        return self._types.types_named(name, None)
 
     def type_names(self) -> Iterator[str]:
-        """None: the map has no types."""
-        return iter(())
+        """Those of the types."""
+        return self._types.type_names()
 
     def intern(self, resolved: Type) -> TypeId:
         """An id for a type of a cast."""
-        if resolved not in self._interned:
-            self._interned.append(resolved)
-        return TypeId(self._interned.index(resolved))
+        return self._types.intern(resolved)
 
     def file_offset(self, address: Address) -> FileOffset:
         """Never: the code is in no file."""
@@ -188,17 +202,42 @@ class PerfMapProgram(WithoutDwarf):
         return self._running.code(address, size)
 
 
+class _OwnTypes:
+    """Numbers and pointers to them, where no file has types."""
+
+    cpp = None
+
+    def __init__(self) -> None:
+        self._interned: list[Type] = []
+
+    def main_language(self) -> str:
+        return "c"
+
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        return ()
+
+    def type(self, type_id: TypeId) -> Type:
+        return self._interned[type_id]
+
+    def completed(self, type_id: TypeId) -> TypeId:
+        return type_id
+
+    def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
+        return ()
+
+    def type_names(self) -> Iterator[str]:
+        return iter(())
+
+    def intern(self, resolved: Type) -> TypeId:
+        if resolved not in self._interned:
+            self._interned.append(resolved)
+        return TypeId(self._interned.index(resolved))
+
+
 def plain(symbol: str) -> str:
     """A name as its author wrote it: ``addUp`` of ``JS:*addUp /srv/app.js:1:15``."""
     marked = _MARKED.match(symbol)
     return symbol[marked.end() :].partition(" ")[0] or symbol if marked else symbol
-
-
-def _function(line: MapLine) -> Function:
-    begin, name = Address(line.start), plain(line.symbol)
-    return Function(
-        name, line.symbol, begin, ByteSize(line.size), DieOffset(begin), "c", compiler_of(""), True
-    )
 
 
 if TYPE_CHECKING:

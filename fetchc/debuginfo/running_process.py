@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.perf_map_format import MapLine
     from fetchc.debuginfo.perf_map_program import PerfMapProgram
+    from fetchc.program.protocol import Program
 
 __all__ = [
     "RunningProcess",
@@ -288,9 +289,15 @@ def _plain(name: str) -> str:
 
 
 def open_in_process(
-    path: str, references: tuple[str, ...], environment: Environment
+    path: str,
+    references: tuple[str, ...],
+    environment: Environment,
+    types: Program | None = None,
 ) -> DotnetProgram | PerfMapProgram | None:
-    """The program that ``/proc/PID:NAME`` names; None for other paths."""
+    """The program that ``/proc/PID:NAME`` names; None for other paths.
+
+    ``types`` has types for code that no metadata describes.
+    """
     named = named_process(path)
     if named is None:
         return None
@@ -299,5 +306,5 @@ def open_in_process(
     if not process.is_dotnet:
         from fetchc.debuginfo.perf_map_program import PerfMapProgram
 
-        return PerfMapProgram(process)
+        return PerfMapProgram(process, types)
     return process.open(name or process.assembly_of(()), references, environment)

@@ -8,7 +8,7 @@ from fetchc.quantities import Address
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.program.entities import Extent, Function, Place, StaticProbe, Variable
-    from fetchc.program.protocol import CodeMap, DotnetFacts, Evidence, KernelFacts
+    from fetchc.program.protocol import CodeMap, CppFacts, DotnetFacts, Evidence, KernelFacts
     from fetchc.quantities import TypeId
 
 __all__ = ["NoElfFacts", "NoEvidence", "WithoutDwarf"]
@@ -130,7 +130,7 @@ class WithoutDwarf:
 
     elf = NoElfFacts()
     in_memory = False
-    cpp = None
+    cpp: CppFacts | None = None
     go = None
 
     @property
