@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 
 from fetchc.check.checker import Checker
-from fetchc.check.typed_tree import Address, Located, Pointee, Subobject
+from fetchc.check.typed_tree import Located, Pointee, Subobject
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.probe_output import defined
 from fetchc.ir.fetch import Absolute, Comm, Decode, Fetch, Image, Scalar, Text, chain
 from fetchc.lower.extents import FULL
-from fetchc.lower.fetches import InValue, Memory, bit_field_of, plain, pointer, where
-from fetchc.program.entities import AtAddress, InMemory
-from fetchc.quantities import Address as CodeAddress
+from fetchc.lower.fetches import Composite, InValue, Memory, bit_field_of, piece_at, plain, where
+from fetchc.program.entities import AtAddress, InMemory, Pieces
+from fetchc.quantities import Address
 from fetchc.record import Record
 from fetchc.syntax.expression_parser import parse_argument, written
 from fetchc.tracer.caller_values import argument_shape
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.ir.fetch import Value
+    from fetchc.program.entities import Place
     from fetchc.program.protocol import Program
     from fetchc.target.kernel_versions import Kernel
 
@@ -72,14 +73,14 @@ def watch_of(
     checker = Checker(found.site)
     node = checker.check(argument.expression)
     size = _size(checker, node, text)
-    places = [_place(each, checker if each is found else None, text) for each in found.each()]
+    places = [_place(each, text, size) for each in found.each()]
     base, offset = places[0]
     if any(other != offset for _, other in places):
         raise _unfit(node, text, "is elsewhere at each of these addresses", "name one: `--at`")
     fields = Fields(found, kernel, (_FIELD,))
     fields.span, fields.stem = argument.expression.span, "value"
     site = found.site
-    image = CodeAddress(site.address - program.image_offset(site.address, site.address))
+    image = Address(site.address - program.image_offset(site.address, site.address))
     value = Located(AtAddress(image), label, node.type, node.span)
     shape = argument_shape(checker, fields, value, argument.format, FULL)
     comm = (COMM, Fetch(Comm(), Text()))
@@ -104,15 +105,12 @@ def watch_of(
     return Watch(label, base, offset, size, shown, finding, program.word_bytes)
 
 
-def _place(found: ProbePoint, checker: Checker | None, text: str) -> tuple[Value, int]:
+def _place(found: ProbePoint, text: str, size: int) -> tuple[Value, int]:
     # The address of the variable: a value to fetch, and what to add to it.
-    if checker is None:
-        checker = Checker(found.site)
-    node = checker.check(parse_argument(text).expression)
-    inside = node
-    while isinstance(inside, Subobject):
-        inside = inside.base
+    node = Checker(found.site).check(parse_argument(text).expression)
     memory = where(found.site, node)
+    if isinstance(memory, Composite):
+        memory = piece_at(found.site, memory, size, node.span)
     if isinstance(memory, InValue):
         raise _unfit(
             node, text, "is in a register, and a watchpoint covers memory",
@@ -120,12 +118,21 @@ def _place(found: ProbePoint, checker: Checker | None, text: str) -> tuple[Value
         )  # fmt: skip
     if not isinstance(memory, Memory):
         raise _unfit(node, text, "is a constant here, in no memory", "watch another variable")
-    if isinstance(inside, Located) and isinstance(inside.place, InMemory):
+    inside = node
+    while isinstance(inside, Subobject):
+        inside = inside.base
+    if isinstance(inside, Located) and _is_on_stack(inside.place):
         raise _unfit(
             node, text, "is on the stack: other functions have that memory after the return",
             "watch what it points to, or a variable that stays",
         )  # fmt: skip
-    return pointer(found.site, Address(node, checker.pointer_to(node.type), node.span))
+    return memory.base, memory.offset
+
+
+def _is_on_stack(place: Place) -> bool:
+    if isinstance(place, Pieces):
+        return any(_is_on_stack(one.place) for one in place.pieces)
+    return isinstance(place, InMemory)
 
 
 _WIDTHS = (1, 2, 4, 8)  # bytes. Source: Intel SDM, volume 3, 19.2.4, LENn

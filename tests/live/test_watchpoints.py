@@ -18,8 +18,10 @@ from typing import Any
 import pytest
 
 from fetchc.cli import main
+from fetchc.conformance.go_programs import build_go
 from fetchc.tracer.breakpoints import most_breakpoints
-from tests.support.toolchains import require
+from tests.live.rustc import compiled as rustc
+from tests.support.toolchains import GO_VERSIONS, go_build, require
 
 pytestmark = [
     pytest.mark.live,
@@ -231,6 +233,97 @@ def test_an_address_comes_of_a_pointer_or_of_a_call(program: Path) -> None:
     assert events == []
     assert "`it->pair.y` had no address: `handle` was not called" in said
     assert "`items[1]->pair.y` had no address: its file was not loaded, or a pointer" in said
+
+
+OTHERS = {
+    "go": ("main.total", "main.own.count", r"""
+package main
+
+import "fmt"
+
+type shop struct { open bool; count int32 }
+
+var total int64 = 5
+var own shop
+
+//go:noinline
+func (s *shop) sell(n int) {
+	s.count += int32(n)
+	fmt.Println("main.own.count main.(*shop).sell", s.count)
+	total -= int64(n)
+	fmt.Println("main.total main.(*shop).sell", total)
+}
+
+func main() {
+	for n := 1; n <= 20; n++ {
+		own.sell(n)
+	}
+}
+"""),
+    "rust": ("TOTAL", "OWN.count", r"""
+pub struct Shop { pub open: bool, pub count: i32 }
+static mut TOTAL: i64 = 5;
+static mut OWN: Shop = Shop { open: false, count: 0 };
+#[inline(never)]
+pub fn sell(n: i32) {
+    unsafe {
+        OWN.count += n;
+        let count = OWN.count;
+        println!("OWN.count watched::sell {}", count);
+        TOTAL -= n as i64;
+        let total = TOTAL;
+        println!("TOTAL watched::sell {}", total);
+        if total == 6 { OWN.open = true; }
+    }
+}
+fn main() { for n in 1..21 { sell(n); } }
+"""),
+    "g++": ("shop::total", "shop::own.count", r"""
+#include <cstdio>
+namespace shop {
+struct Shop { bool open; int count; void sell(int n); };
+long total = 5;
+Shop own;
+__attribute__((noinline)) void Shop::sell(int n) {
+    count += n;
+    std::printf("shop::own.count shop::Shop::sell(int) %d\n", count);
+    total -= n;
+    std::printf("shop::total shop::Shop::sell(int) %ld\n", total);
+}
+}
+int main() { for (int n = 1; n <= 20; n++) shop::own.sell(n); }
+"""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_variables_of_other_languages(language: str, tmp_path: Path) -> None:
+    *watched, source = OTHERS[language]
+    folder = tmp_path / "watched"
+    folder.mkdir()
+    match language:
+        case "go":
+            require(f"go{GO_VERSIONS[-1]}")
+            program = build_go(source, go_build(GO_VERSIONS[-1], folder), folder)
+        case "rust":
+            require("rustc")
+            (folder / "main.rs").write_text(source)
+            program = rustc("rustc", folder / "main.rs", folder / "watched", "-O")
+        case _:
+            require(language)
+            (folder / "main.cc").write_text(source)
+            program = folder / "watched"
+            command = [language, "-g", "-O2", "-o", str(program), str(folder / "main.cc")]
+            subprocess.run(command, check=True, timeout=60)
+    printed, events, _ = traced(program, watched, "")
+    found = []
+    for event in events:
+        (label,) = [name for name in event["args"] if name in watched]
+        found.append((label, event["function"], event["args"][label]))
+    # A compiler may write more often than the source: twice of one value.
+    found = [one for one, before in zip(found, [None, *found], strict=False) if one != before]
+    assert found == told(printed, watched)
+    assert len(found) == 40
 
 
 def test_filters_and_tables_take_what_a_write_has(
