@@ -17,6 +17,8 @@ from fetchc.emit.bpf_program import (
     TooLarge,
     key_bytes,
     ring_record,
+    sampled_bytes,
+    sampled_record,
     text_rooms,
 )
 from fetchc.ir.evaluate import Fault, State, evaluate
@@ -32,6 +34,7 @@ from fetchc.ir.fetch import (
     StackEntry,
     Text,
     Value,
+    relocated,
 )
 from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import (
@@ -158,6 +161,37 @@ def test_the_instructions_do_what_the_steps_say(
     assert struct.unpack_from("<I", data, CPU) == (3,)
     assert struct.unpack_from("<QQ", data, ADDRESS) == (ADDRESS_OF_POINT, 1_000_000_007)
     assert TIME == ADDRESS + 8
+
+
+@given(several, st.integers(0, 50), st.integers(0, 1))
+def test_a_program_of_a_sample_records_the_same(
+    listed: list[Fetch], seed: int, address: int
+) -> None:
+    # Of fetches for where the file's image is: a breakpoint is in no file.
+    named = [
+        (name, Fetch(relocated(one.value, fetches.BIAS), one.store)) for name, one in sound(listed)
+    ]
+    program, rules = steps_of(named, "sp", "ax"), bpf_rules((6, 18))
+    whole = steps_of(sound(listed), "sp", "ax")
+    memory, registers = fetches.memory(seed)
+    context = bytearray(168)
+    assert X86 is not None
+    for name, value in {**registers, "ip": ADDRESS_OF_POINT + address}.items():
+        struct.pack_into("<Q", context, X86.registers[name], value)
+    size = sampled_bytes(program, rules)
+    machine = BpfMachine(bytes(context), memory.read, b"task", buffer=8, buffer_size=size)
+    machine.run(sampled_record(program, X86, rules, 77, 8, 9).instructions)
+    (data,) = machine.submitted
+    assert unlike(program, data, expected(program, seed)) == ""
+    found, wanted = expected(program, seed), expected(whole, seed)
+    assert found.texts == wanted.texts
+    for slot, other in zip(program.slots, whole.slots, strict=True):
+        size = 0 if slot.text else slot.size * (slot.count or 1)
+        raw = wanted.fixed[other.at : other.at + size]
+        assert found.fixed[slot.at : slot.at + size] == raw, slot.name
+    assert struct.unpack_from("<H", data, NUMBER) == (77,)
+    assert struct.unpack_from("<Q", data, ADDRESS) == (ADDRESS_OF_POINT + address,)
+    assert struct.unpack_from("<I", data, PROCESS) == (11,)
 
 
 @given(several, st.integers(0, 50))

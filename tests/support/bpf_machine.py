@@ -37,6 +37,8 @@ class BpfMachine:
     key_size: int = 0
     value_size: int = 0
     most: int = 1 << 30
+    buffer: int = -1  # the map in which a program of a sample makes its record, of so many bytes
+    buffer_size: int = 0
     entries: dict[bytes, int] = field(default_factory=dict)  # the place of each value
     values: bytearray = field(default_factory=bytearray)
     others: Callable[[bytearray, int], None] = lambda memory, place: None
@@ -49,7 +51,7 @@ class BpfMachine:
         """Run a program to its end; the number of instructions that it took."""
         registers = [0] * 11
         registers[1], registers[10] = CONTEXT, STACK + 512
-        self._stack, self._record = bytearray(512), bytearray()
+        self._stack, self._record = bytearray(512), bytearray(b"\xa5" * self.buffer_size)
         at = taken = 0
         while True:
             taken += 1
@@ -147,6 +149,15 @@ class BpfMachine:
                 memory, place = self._memory(three, self.value_size)
                 self.entries[key] = len(self.values)
                 self.values += memory[place : place + self.value_size]
+                return 0
+            case 1 if one == MAP + self.buffer:
+                memory, place = self._memory(two, 4)
+                assert memory[place : place + 4] == bytes(4)
+                return RECORD
+            case 25:  # in a sample of this processor's event
+                assert (one, three) == (CONTEXT, 0xFFFF_FFFF)
+                memory, place = self._memory(registers[4], registers[5])
+                self.submitted.append(bytes(memory[place : place + registers[5]]))
                 return 0
             case 1:
                 memory, place = self._memory(two, 4)

@@ -13,7 +13,7 @@ import os
 import struct
 
 from fetchc.emit.bpf_program import TooLarge, sampled_bytes, sampled_record
-from fetchc.ir.steps import unsupported
+from fetchc.ir.steps import LoadBias, unsupported
 from fetchc.tracer.bpf.bpf_session import RECORDED, cannot, format_of, program_of, running
 from fetchc.tracer.bpf.counting import used_texts
 from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, lift_memory_limit
@@ -63,6 +63,8 @@ class SampledPrograms:
             if (reason := unsupported(fetch)) is not None:
                 raise cannot(reason)
         steps = program_of(fields)
+        if any(isinstance(step, LoadBias) for step in steps.steps):
+            raise cannot("a breakpoint has no file, whose image is at an address")
         try:
             buffer = self._map("percpu_array", sampled_bytes(steps, self._rules) + 7 & -8, 1)
             code = sampled_record(steps, self._machine, self._rules, number, buffer, self._outputs)
