@@ -356,7 +356,7 @@ def test_without_programs_values_carry_a_mark(
         own.kill()
     out, said = capsys.readouterr()
     assert "first.number~=7  $old~=0" in out
-    assert "`~`: the value is read after the write" in said
+    assert "`~`: the value is read after the hit" in said
 
 
 @pytest.mark.parametrize(
