@@ -192,8 +192,10 @@ def watched(
         for one in watches:
             if one.plan in session.waiting:
                 why = "its file was not loaded, or a pointer on the way led nowhere"
-                if one.finding is not None:
+                if bases is not None and one.finding is not None:
                     why = f"`{one.finding.function}` was not called"
+                    if bases.of(one.finding.event) is not None:
+                        why = f"the process ended soon after `{one.finding.function}` was called"
                 output.say(f"note: `{one.label}` had no address: {why}")
     return status
 
