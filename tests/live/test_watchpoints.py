@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -396,6 +397,32 @@ def test_there_are_four(program: Path, capsys: pytest.CaptureFixture[str]) -> No
             assert "all breakpoints of the processor are taken" in capsys.readouterr().err
             other.terminate()
         own.kill()
+
+
+def test_a_debugger_that_has_them_all_is_named(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require("gdb")
+    with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as own:
+        assert own.stdout is not None
+        own.stdout.readline()
+        commands = [f"watch first.{name}" for name in MEMBERS[:4]]
+        commands += ["continue &", "shell echo running; sleep 60"]
+        gdb = ["gdb", "-q", "-nx", "-p", str(own.pid)]
+        gdb += [word for one in commands for word in ("-ex", one)]
+        with subprocess.Popen(
+            gdb, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "DEBUGINFOD_URLS": ""}, start_new_session=True,
+        ) as debugger:  # fmt: skip
+            assert any(line == "running\n" for line in debugger.stdout or ())
+            try:
+                assert main(["trace", "--watch", "later", "-p", str(own.pid)]) == 4
+            finally:
+                os.killpg(debugger.pid, signal.SIGKILL)  # and its sleep
+        own.kill()
+    said = capsys.readouterr().err
+    assert "error[FC0720]" in said
+    assert f"process {debugger.pid} debugs it" in said
 
 
 def test_the_values_are_those_of_gdbs_watchpoint(program: Path) -> None:
