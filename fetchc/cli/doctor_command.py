@@ -156,7 +156,7 @@ def _btf() -> Finding:
 def _bpf() -> Finding:
     from fetchc.tracer.bpf.bpf_session import unable
 
-    why = unable((), stacks=False)
+    why = unable(())
     if why is not None:
         how = "run it as root, or leave it: `--engine auto` takes tracefs then"
         return Finding("BPF", f"not used: {why}", how)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from fetchc.cli.trace_events import has_function
 from fetchc.cli.trace_request import BUILTINS
 from fetchc.diag.diagnostic import TracerError
+from fetchc.target.machines import architecture_key
 from fetchc.tracer.filter_conditions import comparisons
 from fetchc.tracer.session import Session
 from fetchc.tracer.tracefs import find_tracefs
@@ -82,14 +85,14 @@ def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]
     if options.engine == "bpf":
         from fetchc.tracer.bpf.bpf_session import cannot
 
-        if (reason := _unable(targets, options)) is not None:
+        if (reason := _unable(targets)) is not None:
             raise cannot(reason)
         return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
     # A filter is the kernel's by tracefs, where eBPF has the values that it compares in each key.
     reason = "the kernel counts" if counts and not options.filters else _closed()
     if reason is None:
         return "tracefs", "nothing in the request needs eBPF"
-    unable = _unable(targets, options) or _untried()
+    unable = _unable(targets) or _untried()
     if unable is None:
         return "bpf", reason
     return "tracefs", f"eBPF cannot be used: {unable}"
@@ -99,7 +102,8 @@ def _untried() -> str | None:
     from fetchc.tracer.bpf.bpf_session import running
 
     rules, _ = running()
-    return None if rules.tried else "it was not tried on so old a kernel"
+    first = rules.tried[architecture_key(os.uname().machine)]
+    return None if first <= rules.version else "it was not tried on so old a kernel"
 
 
 def _closed() -> str | None:
@@ -111,7 +115,7 @@ def _closed() -> str | None:
     return None
 
 
-def _unable(targets: Targets, options: Options) -> str | None:
+def _unable(targets: Targets) -> str | None:
     from fetchc.tracer.bpf.bpf_session import unable
 
-    return unable([each.plan for each in targets.chosen], bool(options.stack))
+    return unable([each.plan for each in targets.chosen])

@@ -63,6 +63,7 @@ __all__ = [
     "Entry",
     "Maps",
     "Point",
+    "StackRoom",
     "TooLarge",
     "children_code",
     "ended_code",
@@ -74,6 +75,7 @@ __all__ = [
 ]
 
 _THIS_PROCESSOR = 0xFFFFFFFF  # BPF_F_CURRENT_CPU
+_USER_STACK = 1 << 8  # BPF_F_USER_STACK
 _NO_WAKE_UP = 1  # BPF_RB_NO_WAKEUP: the reader looks every few milliseconds
 _WORD = 8
 _PLAN_BITS = 16  # of a cookie; the file offset is above them
@@ -109,6 +111,25 @@ class Maps(Record):
     ring: int
     lost: int
     threads: int | None = None
+
+
+class StackRoom(Record):
+    """Room for the thread's stack, at the end of a record.
+
+    ``copied`` bytes from the stack pointer up, behind the context of the program (``pt_regs``,
+    ``context`` bytes) and the number of bytes that could be read, 64 bits. Where that is 0:
+    ``walked`` return addresses, which the kernel finds by frame pointers, behind the number of
+    their bytes.
+    """
+
+    copied: int
+    context: int = 0
+    walked: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of a record."""
+        return self.context + _WORD + self.copied + _WORD * self.walked
 
 
 class Counted(Record):
@@ -185,14 +206,16 @@ def ring_record(
     returning: bool,
     sleepable: bool,
     counted: Counted | None = None,
+    stack: StackRoom | None = None,
 ) -> Code:
     """The program that records ``program`` at a hit.
 
     ``point`` is where it is attached; None: at several points, each of which has its cookie.
     ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
-    text is too long for a key, the map is full. Raises TooLarge where the event does not fit.
+    text is too long for a key, the map is full. ``stack``: a record has that, too. Raises TooLarge
+    where the event does not fit.
     """
-    asm, target = Assembler(), _Target(machine, rules, maps, point, returning, sleepable)
+    asm, target = Assembler(), _Target(machine, rules, maps, point, returning, sleepable, stack)
     counting = None if counted is None else _Counting(counted, target, asm)
     return _Emitter(program, target, asm).code(counting)
 
@@ -229,6 +252,7 @@ class _Target(Record):
     point: Point | None
     returning: bool
     sleepable: bool
+    stack: StackRoom | None
 
 
 class _Emitter:
@@ -282,14 +306,20 @@ class _Emitter:
             self._starts.append((len(asm), self._program.fields[position]))
             self._step(position, step)
         self._starts.append((len(asm), ()))
+        stack = self._target.stack
+        if stack is not None and stack.copied:
+            self._copy_stack(size, stack)
+        elif stack is not None:
+            self._walk_stack(size, stack)
         self._submit(size)
         asm.end()
 
     def _reserve(self, size: int) -> None:
         # Room for a record, to R8.
         asm, reserved = self._asm, self._asm.fresh()
+        stack = self._target.stack
         asm.map(R1, self._target.maps.ring)
-        asm.constant(R2, size)
+        asm.constant(R2, size + (0 if stack is None else stack.size))
         asm.constant(R3, 0)
         asm.call(self._helpers["ringbuf_reserve"])
         asm.jump_if("ne", R0, 0, reserved)
@@ -348,6 +378,52 @@ class _Emitter:
                 self._target.machine.registers[self._target.machine.program_counter],
                 8,
             )
+
+    def _copy_stack(self, at: int, stack: StackRoom) -> None:
+        # Page by page: the last one that is there may not have all of the bytes.
+        asm, ended = self._asm, self._asm.fresh()
+        for offset in range(0, stack.context, _WORD):
+            asm.load(R1, CONTEXT, offset, _WORD)
+            asm.store(R8, at + offset, R1, _WORD)
+        count, bytes_at = at + stack.context, at + stack.context + _WORD
+        pointer = self._target.machine.registers[self._target.machine.stack_pointer]
+        for start in range(0, stack.copied, PAGE_BYTES):
+            size, whole = min(PAGE_BYTES, stack.copied - start), asm.fresh()
+            asm.store_constant(R8, count, start, _WORD)
+            asm.load(R7, CONTEXT, pointer, _WORD)
+            asm.compute_with("add", R7, start)
+            self._read_block(bytes_at + start, size)
+            asm.jump_if("eq", R0, 0, whole)
+            asm.move(R1, R7)
+            asm.compute_with("and", R1, PAGE_BYTES - 1)
+            asm.constant(R9, PAGE_BYTES)
+            asm.compute("sub", R9, R1)
+            asm.jump_if("ge", R9, size, ended)
+            asm.move(R1, R8)
+            asm.compute_with("add", R1, bytes_at + start)
+            asm.move(R2, R9)
+            asm.move(R3, R7)
+            asm.call(self._read)
+            asm.jump_if("ne", R0, 0, ended)
+            asm.compute_with("add", R9, start)
+            asm.store(R8, count, R9, _WORD)
+            asm.jump(ended)
+            asm.place(whole)
+        asm.store_constant(R8, count, stack.copied, _WORD)
+        asm.place(ended)
+
+    def _walk_stack(self, at: int, stack: StackRoom) -> None:
+        asm, found = self._asm, self._asm.fresh()
+        asm.move(R1, CONTEXT)
+        asm.move(R2, R8)
+        asm.compute_with("add", R2, at + _WORD)
+        asm.constant(R3, _WORD * stack.walked)
+        asm.constant(R4, _USER_STACK)
+        asm.call(self._helpers["get_stack"])
+        asm.jump_if("sgt", R0, -1, found)
+        asm.constant(R0, 0)
+        asm.place(found)
+        asm.store(R8, at, R0, _WORD)
 
     # -- steps
 
@@ -505,14 +581,14 @@ class _Emitter:
         self._unless_fault(step.base, failed)
         self._address(step)
         self._text_to(at)
-        asm.jump_if("sgt", R0, 0, there)
+        asm.jump_if("sgt", R0, -1, there)
         if self._target.sleepable:
             # There is no helper that waits for a text's pages: they are brought in, and it is read
             # again. It is in two pages at most.
             self._touch(0)
             self._touch(self._room - 1)
             self._text_to(at)
-            asm.jump_if("sgt", R0, 0, there)
+            asm.jump_if("sgt", R0, -1, there)
         asm.place(failed)
         self._set_fault(step.fault)
         asm.store_constant(R8, step.word, 0, 4)
@@ -532,10 +608,15 @@ class _Emitter:
         self._asm.add(R7, step.offset, R1)
 
     def _set_text(self, step: EmitText, at: int) -> None:
-        # R0 has the length, with the NUL.
-        self._asm.compute_with("lsh", R0, 16)
-        self._asm.compute_with("or", R0, at)
-        self._asm.store(R8, step.word, R0, 4)
+        # R0 has the length, with the NUL. Of an empty text it is 0 on kernels up to 6.12 at least
+        # (strncpy_from_user_nofault, mm/maccess.c), and 1 on 6.18.
+        asm, counted = self._asm, self._asm.fresh()
+        asm.jump_if("ne", R0, 0, counted)
+        asm.constant(R0, 1)
+        asm.place(counted)
+        asm.compute_with("lsh", R0, 16)
+        asm.compute_with("or", R0, at)
+        asm.store(R8, step.word, R0, 4)
 
     def _text_to(self, at: int) -> None:
         asm = self._asm
@@ -662,7 +743,7 @@ class _Counting(_Emitter):
                 at, there = self._text_place(step), asm.fresh()
                 self._address(step)
                 self._text_to(at)
-                asm.jump_if("sgt", R0, 0, there)
+                asm.jump_if("sgt", R0, -1, there)
                 asm.jump(self._recorded)
                 asm.place(there)
                 asm.jump_if("eq", R0, self._room, self._recorded)

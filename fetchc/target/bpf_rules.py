@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
     from fetchc.target.kernel_versions import Version
 
-__all__ = ["BpfMachine", "BpfRules", "bpf_machine", "bpf_rules"]
+__all__ = ["BpfMachine", "BpfRules", "all_features", "bpf_machine", "bpf_rules"]
 
 
 class BpfRules(Record):
     """What a kernel of ``version`` has: ``helpers`` by name, with their numbers; ``features``.
 
-    ``tried``: programs of fetchc have run on such a kernel, and on ``machines``.
-    ``maps`` are the types of maps by name. ``stack_bytes`` is the stack of a program,
-    ``record_bytes`` the largest record.
+    ``tried``: by machine, the oldest kernel on which programs of fetchc have run. ``maps`` are the
+    types of maps by name. ``stack_bytes`` is the stack of a program, ``record_bytes`` the largest
+    record.
     """
 
     version: Version
@@ -32,44 +32,54 @@ class BpfRules(Record):
     maps: Mapping[str, int]
     stack_bytes: int
     record_bytes: int
-    tried: bool
-    machines: tuple[str, ...]
+    tried: Mapping[str, Version]
 
 
 class BpfMachine(Record):
     """A machine's ``registers``, by the kernel's names: their byte offsets in the context.
 
-    ``program_counter`` names one of them. ``bpf`` and ``perf_event_open`` are system calls.
+    ``program_counter`` and ``stack_pointer`` name two of them. ``bpf``, ``perf_event_open`` and
+    ``membarrier`` are numbers of system calls; a machine without the last one keeps loads and
+    stores in order.
     """
 
     registers: Mapping[str, int]
     program_counter: str
+    stack_pointer: str
     bpf: int
     perf_event_open: int
+    membarrier: int | None = None
 
 
-def bpf_rules(version: Version) -> BpfRules:
-    """The rules of a version, which may lack all of it (the feature ``programs``)."""
+def bpf_rules(version: Version, features: frozenset[str] | None = None) -> BpfRules:
+    """The rules of a version, which may lack all of it (the feature ``programs``).
+
+    ``features`` are those that the kernel was found to have; None: those of the version.
+    """
     facts = table("kernel/bpf")
+    if features is None:
+        firsts = {name: parse_version(one["first"]) for name, one in facts["features"].items()}
+        features = frozenset([name for name, first in firsts.items() if first <= version])
     helpers = {
         name: int(one["number"])
         for name, one in facts["helpers"].items()
-        if parse_version(one["first"]) <= version
+        if one.get("feature", "programs") in features
     }
-    features = [
-        name for name, one in facts["features"].items() if parse_version(one["first"]) <= version
-    ]
     limits = facts["limits"]
     return BpfRules(
         version,
         helpers,
-        frozenset(features),
+        features,
         facts["maps"],
         limits["stack_bytes"],
         limits["record_bytes"],
-        parse_version(facts["tried"]["first"]) <= version,
-        tuple(facts["tried"]["machines"]),
+        {machine: parse_version(first) for machine, first in facts["tried"].items()},
     )
+
+
+def all_features() -> frozenset[str]:
+    """The names of all features that some version has."""
+    return frozenset(table("kernel/bpf")["features"])
 
 
 def bpf_machine(name: str) -> BpfMachine | None:
@@ -81,4 +91,5 @@ def bpf_machine(name: str) -> BpfMachine | None:
     registers = dict(facts["pt_regs"])
     counter = registers.pop("program_counter")
     calls = facts["system_calls"]
-    return BpfMachine(registers, counter, calls["bpf"], calls["perf_event_open"])
+    numbers = calls["bpf"], calls["perf_event_open"], calls.get("membarrier")
+    return BpfMachine(registers, counter, facts["stack_pointer"]["register"], *numbers)

@@ -44,10 +44,12 @@ __all__ = ["PerfRing", "SampledMachine", "sampled_machines"]
 
 class SampledMachine(Record):
     """A machine whose programs can be sampled here: its ``registers`` are (place among those of a
-    sample, DWARF number).
+    sample, DWARF number). ``code_segment`` is that of its
+    programs; None: any other one.
     """
 
     machine: Architecture
+    code_segment: int | None
     registers: tuple[tuple[int, int], ...]
     program_counter: int
 
@@ -70,7 +72,9 @@ def sampled_machines() -> dict[int, SampledMachine]:
         machine = architecture(name)
         numbers = by_name(machine.registers)
         registers = [(places[at], numbers[each]) for at, each in _bits(raw["registers"]).items()]
-        found[raw["abi"]] = SampledMachine(machine, tuple(registers), numbers["ip"])
+        found[raw["abi"]] = SampledMachine(
+            machine, raw.get("code_segment"), tuple(registers), numbers["ip"]
+        )
     return found
 
 

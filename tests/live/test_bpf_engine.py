@@ -5,11 +5,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +33,7 @@ from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import BpfMachine, bpf_machine
 from fetchc.tracer.bpf import bpf_session
 from fetchc.tracer.bpf.bpf_session import BpfSession, unable
+from fetchc.tracer.bpf.system_calls import Bpf
 from fetchc.tracer.events import Event, Plan
 from fetchc.tracer.ring_buffer import in_order
 from fetchc.tracer.session import Session
@@ -93,7 +97,7 @@ int main(int count, char **words)
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     require_uprobes()
     require("gcc")
-    if (why := unable((), False)) is not None:
+    if (why := unable(())) is not None:
         pytest.skip(why)
     folder = tmp_path_factory.mktemp("bpf")
     path, source = folder / "bpf_traced", folder / "bpf_traced.c"
@@ -145,7 +149,7 @@ def values(events: Sequence[Event]) -> dict[str, list[tuple[object, ...]]]:
 def test_both_engines_give_the_same_values(program: Path, name: str) -> None:
     with Session() as tracefs, BpfSession() as bpf:
         ours = plans(name, bpf.group)
-        assert unable(ours, False) is None
+        assert unable(ours) is None
         tracefs.add(*plans(name, tracefs.group))
         bpf.add(*ours)
         tracefs.start()
@@ -213,6 +217,37 @@ def test_children_are_followed_and_nobody_else(
             other.kill()
     assert [one["args"] for one in done.objects] == [{"how": 0}, {"how": 1}, {"how": 2}]
     assert len({one["pid"] for one in done.objects}) == 3
+
+
+# ------------------------------------------------------------------------------
+# Stacks.
+
+
+def callers(
+    capfd: pytest.CaptureFixture[str], program: Path, engine: str, how: str
+) -> list[list[str]]:
+    words: list[str | Path] = ["how", "-x", program, "-f", "look", "--format", "jsonl"]
+    done = trace(capfd, "--engine", engine, how, *words, "--", program, "children")
+    assert done.status == 0, done.errors
+    return [[f"{one['function']} {one['file']}" for one in hit["stack"]] for hit in done.objects]
+
+
+@pytest.mark.parametrize("how", ["--stack", "--stack=lines", "--stack=fp"])
+def test_both_engines_show_the_same_callers(
+    program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    ours, theirs = callers(capfd, program, "bpf", how), callers(capfd, program, "tracefs", how)
+    assert ours == theirs
+    assert len(ours) == 3
+    assert how == "--stack=fp" or all("main" in one[1] for one in ours)
+
+    def wrong(name: str) -> BpfMachine:
+        machine = bpf_machine(name)
+        assert machine is not None
+        return machine.replaced(stack_pointer="ip")
+
+    monkeypatch.setattr(bpf_session, "bpf_machine", wrong)
+    assert how == "--stack=fp" or callers(capfd, program, "bpf", how) != theirs
 
 
 # ------------------------------------------------------------------------------
@@ -403,22 +438,22 @@ def test_a_plan_of_definitions_alone_is_refused(program: Path) -> None:
     probe = fetchc.open(str(program)).probe("look")
     with BpfSession() as session:
         plan = probe.plan(["how"], session.group, "look").replaced(fields=())
-        assert unable([plan], False) == "the plan `look` lacks the fetches of its definitions"
+        assert unable([plan]) == "the plan `look` lacks the fetches of its definitions"
         with pytest.raises(TracerError, match="FC0718: eBPF cannot be used") as said:
             session.add(plan)
-        assert said.value.diagnostics[0].notes == (unable([plan], False),)
+        assert said.value.diagnostics[0].notes == (unable([plan]),)
         session.add(probe.plan(["how"], session.group, "look"))  # the name is free
 
 
 def test_what_it_cannot_do_is_refused(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    done = trace(capfd, "--engine", "bpf", "--stack", "how", "-x", program, "-f", "look")
+    done = trace(capfd, "--engine", "bpf", "-x", "kernel", "-f", "vfs_read")
     assert done.status == 4
     assert "error[FC0718]: eBPF cannot be used" in done.errors
-    assert "`--stack` is not supported by it" in done.errors
+    assert "it does not probe the kernel" in done.errors
 
 
 def test_the_missing_capabilities_are_named(program: Path) -> None:
-    code = "from fetchc.tracer.bpf.bpf_session import unable\nprint(unable((), False))\n"
+    code = "from fetchc.tracer.bpf.bpf_session import unable\nprint(unable(()))\n"
     said = {}
     for given_to in ("-all", "-all,+bpf", "-all,+bpf,+perfmon"):
         drop = [
@@ -440,6 +475,57 @@ def test_the_missing_capabilities_are_named(program: Path) -> None:
         "-all,+bpf": "this process lacks CAP_PERFMON",
         "-all,+bpf,+perfmon": "None",
     }
+
+
+def test_two_capabilities_are_enough(program: Path) -> None:
+    if "uprobe_multi" not in bpf_session.running()[0].features:
+        pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
+    held = "-all,+bpf,+perfmon"
+    words = ["setpriv", f"--inh-caps={held}", f"--ambient-caps={held}", f"--bounding-set={held}"]
+    words += ["--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-m", "fetchc"]
+    with tempfile.TemporaryDirectory(prefix="fetchc_bpf_") as folder:
+        Path(folder).chmod(0o755)
+        copied = shutil.copy(program, folder)
+        words += ["trace", "how", "-x", copied, "-f", "look", "--stack", "-v", "--count", "2"]
+        with subprocess.Popen([copied, "loop"]) as target:
+            try:
+                done = subprocess.run(
+                    [*words, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=SECONDS
+                )
+            finally:
+                target.kill()
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith("note: the engine is bpf: ")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one["pid"] for one in found] == [target.pid] * 2
+    assert all(one["stack"][0]["function"] == "look" for one in found)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"), [(errno.ENOSYS, "CONFIG_BPF_SYSCALL"), (errno.EPERM, "lockdown")]
+)
+def test_a_kernel_that_has_no_bpf(
+    program: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    number: int,
+    said: str,
+) -> None:
+    def refused(bpf: Bpf, command: int, attributes: bytes) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Bpf, "_bpf", refused)
+    bpf_session.tried.cache_clear()
+    try:
+        words: list[str | Path] = ["-x", program, "-f", "look", "-v", "--", program, "children"]
+        one = trace(capfd, "--count-by", "how", "--engine", "auto", *words)
+        other = trace(capfd, "--engine", "bpf", "how", *words)
+    finally:
+        bpf_session.tried.cache_clear()
+    assert one.errors.startswith("note: the engine is tracefs: eBPF cannot be used: the kernel ")
+    assert (one.status, other.status) == (0, 4)
+    assert said in one.errors
+    assert said in other.errors
 
 
 def test_verbose_says_which_engine_and_why(

@@ -46,6 +46,7 @@ SOURCE = r"""
 unsigned long registers[5]; /* di si r8 sp ax */
 unsigned long saved;
 void pass(void);
+#ifdef __x86_64__
 __asm__(".text\n.globl pass, probed\n"
         "pass: mov %rsp, saved(%rip)\n"
         "mov registers(%rip), %rdi\n"
@@ -56,6 +57,19 @@ __asm__(".text\n.globl pass, probed\n"
         "probed: nop\n"
         "mov saved(%rip), %rsp\n"
         "ret\n");
+#else /* arm64, for the kernel lab: x0 x1 x8 sp x9 */
+__asm__(".text\n.globl pass, probed\n"
+        "pass: mov x10, sp\n"
+        "adrp x11, registers\n"
+        "add x11, x11, :lo12:registers\n"
+        "ldp x0, x1, [x11]\n"
+        "ldp x8, x12, [x11, 16]\n"
+        "ldr x9, [x11, 32]\n"
+        "mov sp, x12\n"
+        "probed: nop\n"
+        "mov sp, x10\n"
+        "ret\n");
+#endif
 static int fill(void *to, long size)
 {
     for (long had = 0, more; had < size; had += more) /* a pipe hands over what there is */
@@ -138,7 +152,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     source.write_text(SOURCE)
     pages = [f"-DDATA={fetches.DATA}", f"-DTEXT={fetches.TEXT & -fetches.PAGE}"]
     subprocess.run([gcc, "-no-pie", *pages, "-o", program, source], check=True, timeout=60)
-    offset, bias = _probed(program)
+    offset, bias = probed_offset(program)
     instance = TRACEFS / "instances" / GROUP
     probes = Uprobes(GROUP)
     probes.clear()
@@ -150,8 +164,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         instance.rmdir()
 
 
-def _probed(program: Path) -> tuple[FileOffset, int]:
-    # @+OFF counts from the probe's address less its file offset.
+def probed_offset(program: Path) -> tuple[FileOffset, int]:
+    """Where the program is probed, and its bias.
+
+    ``@+OFF`` counts from the bias: the probe's address less its file offset.
+    """
     with program.open("rb") as stream:
         elf = ELFFile(stream)
         symbols = elf.get_section_by_name(".symtab")

@@ -155,7 +155,7 @@ def engine(words: Sequence[str | Path]) -> list[str]:
     """The engine that ``FETCHC_ENGINE`` names, for what it can do: all tests can go through it."""
     named = os.environ.get("FETCHC_ENGINE")
     own = [str(word) for word in (words[: words.index("--")] if "--" in words else words)]
-    other = any(word.startswith("--stack") or word in ("--engine", "kernel") for word in own)
+    other = any(word in ("--engine", "kernel") for word in own)
     return [] if named is None or other else ["--engine", named]
 
 

@@ -84,8 +84,9 @@ def run(
     for name, value in {**registers, "ip": ADDRESS_OF_POINT}.items():
         struct.pack_into("<Q", context, X86.registers[name], value)
     machine = BpfMachine(
-        bytes(context), memory.read, b"task", address=ADDRESS_OF_POINT, cookie=POINT.cookie
-    )
+        bytes(context), memory.read, b"task", address=ADDRESS_OF_POINT, cookie=POINT.cookie,
+        empty=int(version >= (6, 18)),
+    )  # fmt: skip
     point = None if shared and version >= (5, 15) else POINT
     rules = bpf_rules(version)
     code = ring_record(program, X86, rules, Maps(5, 6), point, False, VERSIONS[version])

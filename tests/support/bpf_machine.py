@@ -33,6 +33,7 @@ class BpfMachine:
     cookie: int = 0
     wanted: frozenset[int] = frozenset()
     full: bool = False
+    empty: int = 1  # what is said of the length of an empty text: 0 before Linux 6.18
     counting: int = -1  # the map with entries of the sizes below, and room for so many
     key_size: int = 0
     value_size: int = 0
@@ -216,4 +217,4 @@ class BpfMachine:
                 break
             found += one
         self._write(to, found + b"\0")
-        return len(found) + 1
+        return len(found) + 1 if found else self.empty

@@ -9,18 +9,24 @@ from __future__ import annotations
 
 import mmap
 import operator
+import struct
 import time
 from bisect import bisect_right
 from itertools import repeat
 
-from fetchc.ir.steps import CPU, HEADER, TIME
+from fetchc.ir.steps import CPU, HEADER, PROCESS, TIME
 from fetchc.tracer.ring_buffer import Records, Ring, unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.tracer.events import Sample
+    from collections.abc import Callable, Mapping
 
-__all__ = ["BpfRing"]
+    from fetchc.emit.bpf_program import StackRoom
+    from fetchc.target.bpf_rules import BpfMachine
+    from fetchc.tracer.events import Sample
+    from fetchc.tracer.perf_ring import PerfRing, SampledMachine
+
+__all__ = ["BpfRing", "CopiedStacks", "WalkedStacks"]
 
 _BUSY, _DISCARDED = 1 << 31, 1 << 30
 _LENGTH = _DISCARDED - 1
@@ -36,11 +42,20 @@ class BpfRing(Ring):
     """A reader of one ring buffer of all processors.
 
     Records are in the order in which their room was reserved; each gets its time a moment later.
-    One that is not complete hides those behind it.
+    One that is not complete hides those behind it. ``barrier`` orders loads and stores where the
+    machine does not: the producer's position, then heads, then what is behind them, and the
+    consumer's position last.
     """
 
-    def __init__(self) -> None:
+    split: Callable[[Sample], Sample] | None = None
+    """Takes the stack, where records end with one, from behind the record."""
+
+    mappings: PerfRing | None = None
+    """What the mappings of processes change by is read from there at the same time."""
+
+    def __init__(self, barrier: Callable[[], None]) -> None:
         super().__init__()
+        self._barrier = barrier
         self._maps: list[mmap.mmap] = []
         self._views: list[memoryview] = []
         self._unsettled: list[Sample] = []
@@ -68,6 +83,8 @@ class BpfRing(Ring):
             self._views.pop(0).release()
         while self._maps:
             self._maps.pop().close()
+        if self.mappings is not None:
+            self.mappings.close()
         super().close()
 
     def wait(self, seconds: float) -> None:
@@ -80,9 +97,15 @@ class BpfRing(Ring):
         looked = time.monotonic_ns()
         limit = _NEVER if ended else looked - self._settle
         at, end = self._consumer[0], self._producer[0]
+        self._barrier()
         found, size, hidden = self._taken(at & (self._size - 1), end - at)
+        if self.split is not None:
+            found = list(map(self.split, found))
+        if self.mappings is not None:
+            self.mappings.read(ended)
         self._idle = not found and not hidden
         if size:
+            self._barrier()
             self._unsettled += found
             self._consumer[0] = at + size
         self.more = False
@@ -112,9 +135,11 @@ class BpfRing(Ring):
             # Mostly all are of one length.
             heads = self._words[start >> 2 : start + count * step >> 2 : step >> 2].tolist()
             if heads.count(head) == count:
+                self._barrier()
                 data = bytes(self._data[start : start + count * step])
                 return _alike(data, head & _LENGTH, step, count), count * step, False
         heads, taken, hidden = self._complete(start, most)
+        self._barrier()
         return _samples(bytes(self._data[start : start + taken]), heads), taken, hidden
 
     def _complete(self, start: int, most: int) -> tuple[list[int], int, bool]:
@@ -152,3 +177,58 @@ def _samples(data: bytes, heads: list[int]) -> list[Sample]:
             append((longs[at + TIME >> 3], words[at + CPU >> 2], data, at, at + length, ()))
         at += length + _HEAD + 7 & ~7
     return found
+
+
+# ------------------------------------------------------------------------------
+# Stacks.
+
+
+class CopiedStacks:
+    """Takes the copies of stacks from the ends of records."""
+
+    def __init__(
+        self, room: StackRoom, machine: BpfMachine, machines: Mapping[int, SampledMachine]
+    ) -> None:
+        self._room = room
+        self._context = struct.Struct(f"={room.context // 8}Q")
+        self._segment = machine.registers["cs"] // 8
+        self._machines = {
+            one.code_segment: (abi, one.machine, [
+                (number, machine.registers[one.machine.registers[number]] // 8)
+                for _, number in one.registers
+            ])
+            for abi, one in machines.items()
+        }  # fmt: skip
+
+    def split(self, sample: Sample) -> Sample:
+        """The record without its end, and what was copied there."""
+        from fetchc.tracer.unwind import StackCopy
+
+        time, cpu, data, at, end, _ = sample
+        end -= self._room.size
+        values = self._context.unpack_from(data, end)
+        segment = values[self._segment]
+        abi, machine, places = self._machines.get(segment) or self._machines[None]
+        registers = {number: values[place] for number, place in places}
+        start = end + self._room.context + 8
+        (count,) = struct.unpack_from("=Q", data, start - 8)
+        (process,) = struct.unpack_from("=I", data, at + PROCESS)
+        copy = StackCopy(
+            process, time, abi, machine.word_bytes, registers, registers[machine.stack_pointer],
+            data[start : start + count], self._room.copied,
+        )  # fmt: skip
+        return time, cpu, data, at, end, copy
+
+
+class WalkedStacks:
+    """Takes what the kernel walked from the ends of records."""
+
+    def __init__(self, room: StackRoom) -> None:
+        self._size = room.size
+
+    def split(self, sample: Sample) -> Sample:
+        """The record without its end, and the return addresses there."""
+        time, cpu, data, at, end, _ = sample
+        end -= self._size
+        (count,) = struct.unpack_from("=Q", data, end)
+        return time, cpu, data, at, end, struct.unpack_from(f"={count // 8}Q", data, end + 8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
+from collections import deque
 from functools import lru_cache
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
@@ -14,6 +15,7 @@ from fetchc.emit.bpf_program import (
     Entry,
     Maps,
     Point,
+    StackRoom,
     TooLarge,
     children_code,
     ended_code,
@@ -35,8 +37,9 @@ from fetchc.record import Record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture, architecture_key
-from fetchc.tracer.bpf.bpf_ring import BpfRing
+from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
 from fetchc.tracer.bpf.counting import Counting, counting, row_of, used_texts
+from fetchc.tracer.bpf.features import Refused, tried_features
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
@@ -61,7 +64,8 @@ if TYPE_CHECKING:
     from fetchc.ir.fetch import Fetch
     from fetchc.ir.steps import Program
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
-    from fetchc.tracer.events import Event, Plan
+    from fetchc.target.kernel_versions import Version
+    from fetchc.tracer.events import Event, MappingChange, Plan
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
@@ -73,6 +77,7 @@ __all__ = [
     "format_of",
     "program_of",
     "running",
+    "tried",
     "unable",
 ]
 
@@ -82,6 +87,8 @@ _THREADS = 1 << 16  # that a session follows at a time
 _POINTS = 1 << 16  # the plan's number has 16 bits
 _ENTRIES = 1 << 14  # of all maps that count together; what is too much for one is recorded
 _LEAST_ENTRIES = 8  # of one map
+_WALKED = 127  # return addresses: kernel.perf_event_max_stack
+_MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
 _COUNTERS = 16  # bytes: records lost, threads not followed
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
@@ -105,21 +112,21 @@ class _Filled(Record):
     plans: dict[int, tuple[Decoder, Counting]]
 
 
-def unable(plans: Iterable[Plan], stacks: bool) -> str | None:
+def unable(plans: Iterable[Plan]) -> str | None:
     """Why eBPF programs cannot record ``plans``, in words that complete "because"; None: they can.
 
     What it asks for is of the running kernel and of this process.
     """
     rules, machine = running()
-    if machine is None or architecture_key(os.uname().machine) not in rules.machines:
+    if machine is None or architecture_key(os.uname().machine) not in rules.tried:
         return f"programs for `{os.uname().machine}` are not supported"
-    if "programs" not in rules.features:
-        return "Linux 5.8 is the first with all that it needs"
     missing = missing_capabilities(_needed(rules))
     if missing:
         return f"this process lacks {' and '.join(missing)}"
-    if stacks:
-        return "`--stack` is not supported by it"
+    if (refusal := tried(rules.version)[1]) is not None:
+        return refusal
+    if "programs" not in rules.features:
+        return "Linux 5.8 is the first with all that it needs"
     for plan in plans:
         if plan.of_kernel:
             return "it does not probe the kernel"
@@ -141,9 +148,28 @@ def unable(plans: Iterable[Plan], stacks: bool) -> str | None:
 
 
 def running() -> tuple[BpfRules, BpfMachine | None]:
-    """What the running kernel and machine have; None for a machine that is not supported."""
-    rules = bpf_rules(kernel(running_version()).version)
-    return rules, bpf_machine(os.uname().machine)
+    """What the running kernel and machine have; None for a machine that is not supported.
+
+    The kernel is asked for its features where this process is allowed to use them.
+    """
+    version = kernel(running_version()).version
+    return bpf_rules(version, tried(version)[0]), bpf_machine(os.uname().machine)
+
+
+@lru_cache(maxsize=1)
+def tried(version: Version) -> tuple[frozenset[str] | None, str | None]:
+    """The features that the kernel has, or why it has no eBPF for this process.
+
+    Neither where a capability is missing.
+    """
+    machine = bpf_machine(os.uname().machine)
+    rules = bpf_rules(version)
+    if machine is None or missing_capabilities(_needed(rules)):
+        return None, None
+    try:
+        return tried_features(Bpf(machine), rules), None
+    except Refused as refused:
+        return None, str(refused)
 
 
 def _needed(rules: BpfRules) -> tuple[str, ...]:
@@ -174,6 +200,7 @@ class BpfSession(Session):
         self._descriptors: list[int] = []
         self._links: list[int] = []
         self._threads: int | None = None
+        self._stack: StackRoom | None = None
         self._filled: list[_Filled] = []
         self._totals = bytes(_COUNTERS)
         self._rules, machine = running()
@@ -182,7 +209,7 @@ class BpfSession(Session):
         self._architecture = architecture(os.uname().machine)
         self._machine = machine
         self._bpf = Bpf(machine)
-        self._bpf_ring = BpfRing()
+        self._bpf_ring = BpfRing(self._bpf.barrier)
         self._ring = self._bpf_ring
         try:
             with shielded():
@@ -209,7 +236,7 @@ class BpfSession(Session):
 
     def add(self, *plans: Plan) -> None:
         """As that of every session; raises TracerError FC0718 too, where :func:`unable` says so."""
-        if (reason := unable(plans, False)) is not None:
+        if (reason := unable(plans)) is not None:
             raise cannot(reason)
         super().add(*plans)
 
@@ -237,8 +264,26 @@ class BpfSession(Session):
         yield from [(event, row) for _, event, row in found if row.hits]
 
     def stacks(self, copied: int | None = None) -> None:
-        """Raises TracerError FC0718: stacks are not supported."""
-        raise cannot("`--stack` is not supported by it")
+        """As that of every session; the copy, or what the kernel walks, is in each record."""
+        from fetchc.tracer.perf_ring import PerfRing, sampled_machines
+
+        self.entered()
+        machines = sampled_machines() if copied is not None else {}
+        if copied is None or not machines:
+            self._stack = StackRoom(0, 0, _WALKED)
+            self._bpf_ring.split = WalkedStacks(self._stack).split
+            return
+        context = max(self._machine.registers.values()) + 8
+        self._stack = StackRoom(-(-copied // 8) * 8, context)
+        self._bpf_ring.split = CopiedStacks(self._stack, self._machine, machines).split
+        mappings = self._bpf_ring.mappings = PerfRing(copied, machines)
+        mappings.open(range(os.cpu_count() or 1), _MAPPINGS_KIB)
+
+    @property
+    def changes(self) -> deque[MappingChange]:
+        """As that of every session."""
+        mappings = self._bpf_ring.mappings
+        return deque() if mappings is None else mappings.changes
 
     def only(self, pids: Iterable[int]) -> None:
         """Record these processes, their threads, and the children they will have; no others."""
@@ -351,6 +396,7 @@ class BpfSession(Session):
                 group.returning,
                 sleepable,
                 counted,
+                self._stack,
             )
         except TooLarge as large:
             raise cannot(str(large)) from None

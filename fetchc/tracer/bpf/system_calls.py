@@ -1,8 +1,8 @@
-"""bpf(2) and perf_event_open(2), by ctypes: maps, programs, and what attaches them.
+"""bpf(2), perf_event_open(2) and membarrier(2), by ctypes: maps, programs, what attaches them.
 
 All that is made here ends with its file descriptor: nothing stays behind, however the process ends.
-Sources: bpf(2), perf_event_open(2), include/uapi/linux/bpf.h and perf_event.h; the layouts were
-measured on Linux 6.18. The kernel takes an ``attr`` that is shorter than its own.
+Sources: bpf(2), perf_event_open(2), membarrier(2), include/uapi/linux/bpf.h and perf_event.h; the
+layouts were measured on Linux 6.18. The kernel takes an ``attr`` that is shorter than its own.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
 _TRACEPOINT_EVENT = 2  # PERF_TYPE_TRACEPOINT
 _REFERENCE_SHIFT = 32  # of a semaphore's file offset in config
 _STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
+_GLOBAL_EXPEDITED = 1 << 1  # MEMBARRIER_CMD_GLOBAL_EXPEDITED: a barrier of the caller, too
 _PMU = "/sys/bus/event_source/devices/uprobe/type"
 
 
@@ -66,7 +67,7 @@ class ProgramRefused(Exception):
 
 
 class Bpf:
-    """The two system calls of a machine. File descriptors are the caller's to close.
+    """The system calls of a machine. File descriptors are the caller's to close.
 
     Each method raises OSError as the kernel refuses.
     """
@@ -87,6 +88,12 @@ class Bpf:
         buffer = ctypes.create_string_buffer(attributes, len(attributes))
         size = ctypes.c_uint(len(attributes))
         return self._call(self._machine.bpf, ctypes.c_int(command), buffer, size)
+
+    def barrier(self) -> None:
+        """Order the loads and stores of this thread before the call with those after it."""
+        if self._machine.membarrier is not None:
+            nothing = ctypes.c_int(0)
+            self._call(self._machine.membarrier, ctypes.c_int(_GLOBAL_EXPEDITED), nothing, nothing)
 
     # -- maps
 

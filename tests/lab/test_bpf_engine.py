@@ -1,0 +1,171 @@
+"""The eBPF engine on each kernel: values are those of tracefs, records are those of the steps."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import fetchc
+from fetchc.ir.evaluate import State, evaluate
+from fetchc.ir.evaluate_steps import record
+from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Text, Value
+from fetchc.ir.fetch_rules import verify
+from fetchc.ir.steps import PAGE_BYTES, steps_of
+from fetchc.target.bpf_rules import bpf_rules
+from fetchc.target.kernel_versions import kernel
+from fetchc.target.machines import architecture
+from fetchc.tracer.events import Plan
+from tests.live.test_fetch_values import SOURCE, probed_offset
+from tests.property.test_bpf_programs import unlike
+from tests.support import fetches
+from tests.support.kernel_lab import SOURCES, LabKernel, built
+from tests.support.kernel_lab_guest import Guest
+from tests.support.kernel_lab_python import files, interpreter, why_no_python
+from tests.support.kernel_lab_values import PATH, build
+from tests.support.programs import Call, calls
+
+_SECONDS = 300  # to boot with so many files, when the machine is busy
+_SEED = 5
+_PLANS = 10
+_TOGETHER = 5  # expressions of one plan
+_COMM = "values"
+# What the registers of the drawn fetches, which are those of x86-64, are on the other machine.
+_ARM = {"di": "x0", "si": "x1", "r8": "x8", "sp": "sp", "ax": "x9"}
+_GIVEN = ("di", "si", "r8", "sp", "ax")
+
+
+def _named(value: Value, names: dict[str, str]) -> Value:
+    if isinstance(value, Deref):
+        return value.replaced(base=_named(value.base, names))
+    return value.replaced(name=names[value.name]) if isinstance(value, Register) else value
+
+
+def _leads_to(fetch: Fetch, bias: int, image: range) -> bool:
+    # Whether it reads there, where the oracle does not know the bytes.
+    memory, registers = fetches.memory(_SEED)
+    touched = False
+
+    def read(address: int, size: int) -> bytes | None:
+        nonlocal touched
+        touched = touched or address in image
+        return memory.read(address, size)
+
+    evaluate(fetch, State(registers, read, bias, b""))
+    return touched
+
+
+def drawn(lab_kernel: LabKernel, bias: int, image: range) -> list[tuple[tuple[str, Fetch], ...]]:
+    """Lists of fetches that the kernel takes, each with a name."""
+    target = kernel(lab_kernel.release)
+    found: list[tuple[tuple[str, Fetch], ...]] = []
+    arm = lab_kernel.machine.name == "aarch64"
+    names = _ARM if arm else {name: name for name in _GIVEN}
+
+    @settings(max_examples=_PLANS, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(st.lists(fetches.fetches(bias=bias, longest=3), min_size=20, max_size=40))
+    def draw(listed: list[Fetch]) -> None:
+        sound = [one for one in listed if not verify(one, target) and one.value != Comm()]
+        sound = [one for one in sound if not _leads_to(one, bias, image)]
+        if sound and len(found) < _PLANS:
+            fields = [one.replaced(value=_named(one.value, names)) for one in sound]
+            named = [(f"f{number}", one) for number, one in enumerate(fields)]
+            found.append((*named, ("fetchc_comm", Fetch(Comm(), Text()))))
+
+    draw()
+    return found
+
+
+def plans(lab_kernel: LabKernel, program: Path, called: Sequence[Call]) -> list[Plan]:
+    """Of each function, all expressions that can be fetched, for the program in the guest."""
+    opened = fetchc.open(str(program))
+    found: list[Plan] = []
+    for one in {one.function: one for one in called}.values():
+        function = one.function.removesuffix("%return")
+        returns = function != one.function
+        probe = opened.probe(function, returns=returns, kernel=lab_kernel.release)
+        asked = []
+        for text in one.values:
+            try:
+                asked.append(probe.asked(text))
+            except fetchc.CompileError:
+                continue
+        for start in range(0, len(asked), _TOGETHER):
+            some = asked[start : start + _TOGETHER]
+            made = probe.plan(some, "fetchc_lab", f"ev{len(found)}")
+            lines = [line.replace(f" {program}:", f" {PATH}:") for line in made.definitions]
+            found.append(made.replaced(path=PATH, definitions=tuple(lines), identity=""))
+    return found
+
+
+def differences(
+    records: Sequence[str],
+    lab_kernel: LabKernel,
+    bias: int,
+    lists: Sequence[tuple[tuple[str, Fetch], ...]],
+    seed: int,
+) -> list[str]:
+    """How the records of a guest differ from what the steps say."""
+    machine = architecture(lab_kernel.machine.name)
+    memory, registers = fetches.memory(seed)
+    if lab_kernel.machine.name == "aarch64":
+        registers = {_ARM[name]: value for name, value in registers.items()}
+    found = []
+    for fields, text in zip(lists, records, strict=True):
+        steps = steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
+        state = State(registers, memory.read, bias, _COMM.encode())
+        found.append(unlike(steps, bytes.fromhex(text), record(steps, state, 4096)))
+    return [one for one in found if one]
+
+
+def test_the_engines_agree_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
+    if reason := why_no_python(lab_kernel):
+        pytest.skip(reason)
+    machine = lab_kernel.machine
+    program = build(machine, tmp_path)
+    source, values = tmp_path / "values.c", tmp_path / _COMM
+    source.write_text(SOURCE)
+    pages = [f"-DDATA={fetches.DATA}", f"-DTEXT={fetches.TEXT & -fetches.PAGE}"]
+    values.write_bytes(built(machine, source, *pages))
+    offset, bias = probed_offset(values)
+    image = range(bias - PAGE_BYTES, bias + 2 * values.stat().st_size)
+    lists = drawn(lab_kernel, bias, image)
+    memory, registers = fetches.memory(_SEED)
+    standard_input = b"".join([registers[name].to_bytes(8, "little") for name in _GIVEN])
+    standard_input += b"".join(memory.regions.values())
+    content = {
+        **files(lab_kernel),
+        "program": program.read_bytes(),
+        _COMM: values.read_bytes(),
+        "both_engines.py": (SOURCES / "both_engines.py").read_bytes(),
+    }
+    with Guest(lab_kernel, content, _SECONDS) as guest:
+        called = calls(guest.run(PATH))
+        listed = plans(lab_kernel, program, called)
+        entries = [one for one in listed if one.kind == "entry"]
+        given = {
+            "compared": {"path": PATH, "plans": listed},
+            "stacks": {"path": PATH, "plans": entries[:2]},
+            "recorded": {
+                "path": f"/{_COMM}", "offset": offset, "given": standard_input, "fields": lists,
+            },
+        }  # fmt: skip
+        guest.put("/given", pickle.dumps(given))
+        shown = guest.run(interpreter(lab_kernel), "/both_engines.py", "/given")
+    answer = json.loads(shown.splitlines()[-1])
+    assert answer["unable"] is None
+    assert set(answer["features"]) == bpf_rules(kernel(lab_kernel.release).version).features
+    both = answer["compared"]
+    assert both["lost"] == [0, 0]
+    assert sum(map(len, both["bpf"].values())) == sum(map(len, both["tracefs"].values())) > 30
+    assert both["bpf"] == both["tracefs"]
+    for kind, (hits, good) in answer["stacks"].items():
+        assert hits == good > 0, kind
+    records = answer["recorded"]
+    assert differences(records, lab_kernel, bias, lists, _SEED) == []
+    assert differences(records, lab_kernel, bias, lists, _SEED + 1) != []
