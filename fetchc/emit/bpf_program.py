@@ -229,7 +229,7 @@ def sampled_record(
     has the event of each processor whose samples carry records. The program counter is the address.
     Raises TooLarge.
     """
-    target = _Target(machine, rules, Maps(-1, -1), Point(number, 0, False), False, False)
+    target = _Target(machine, rules, Maps(-1, -1), Point(number, 0, False), False, False, None)
     return _SampleEmitter(program, target, buffer, output).code(None)
 
 
