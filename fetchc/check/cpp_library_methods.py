@@ -189,7 +189,7 @@ def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> As
 #
 # A fetch-arg has none of it; a reader makes it of what is fetched.
 
-_MOST_PLACES = 16  # that an element of a deque can be in; each is a value to fetch
+_MOST_PLACES = 128  # that an element of a deque can be in: one block of 4-byte elements
 
 
 def computed_method(

@@ -304,24 +304,32 @@ def _dispatched(node: Dispatched) -> CompileError:
     )
 
 
+_MOST_NOTES = 8  # of the places that a value can be in
+
+
 def _picked(checker: Checker, node: Conditional, lower: Lower) -> CompileError:
-    notes = []
-    last: Typed = node
+    places = [node]
+    last: Typed = node.if_nonzero
     while isinstance(last, Conditional):
-        number = last.number
+        places.append(last)
+        last = last.if_nonzero
+    notes = []
+    for place in places[:_MOST_NOTES]:
+        number = place.number
         terms = Computed(number.terms, max(0, number.constant), False, number.type, number.span)
         what = f"{_words(checker, terms, lower)} is {max(0, -number.constant)}"
-        notes.append(f"where {what}, it is {_shown(checker, last.if_zero, lower)}")
-        if last.if_nonzero == last.if_zero:
-            break
-        last = last.if_nonzero
-    else:
+        notes.append(f"where {what}, it is {_shown(checker, place.if_zero, lower)}")
+    many = len(places)
+    if last != places[-1].if_zero:
         notes.append(f"else it is {_shown(checker, last, lower)}")
+        many += 1
+    if many > len(notes):
+        notes.append(f"{many - len(notes)} more places are not listed")
     return reject(
         "FC0312",
         "which bytes are the value is only known at run time",
         node.span,
-        f"one of {len(notes)} places" if len(notes) > 1 else "in this place, or in none",
+        f"one of {many} places" if many > 1 else "in this place, or in none",
         notes=tuple(notes),
         help="`fetchc trace` shows the one that is there",
         reason="several fetch-args",

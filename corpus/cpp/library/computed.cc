@@ -186,6 +186,9 @@ static void call_deques(int round) {
 #ifndef _LIBCPP_VERSION
     NUM(of.ints.front());
     NUM(of.ints.back());
+    NTH(of.ints, 20, );
+    NTH(of.ints, 100, );
+    NTH(of.ints, 300, );
     TEXT(of.records.front().name);
     JSON(of.records.back(), "{\"id\": %d, \"name\": \"number %d\"}", 13 * round, 13 * round);
     NUM(of.stack.top());
