@@ -62,12 +62,48 @@ def class_member(
         found = _shared(checker, holder.type, name, span)
     if found is None and _has_virtual_bases(checker, holder.type):
         found = virtual_base_member(checker, holder, plain, span, wanted)
-    return found
+    return found or _member_through_bases(checker, holder, name, span, name_span)
+
+
+def _member_through_bases(
+    checker: Checker, holder: Typed, name: str, span: Span, name_span: Span
+) -> Typed | None:
+    """``p->Left::Base::member``: of the base that ``Left`` is, also a virtual one, its own base."""
+    for outer, rest in _prefixes(name):
+        classes = _classes_named(checker, holder, outer)
+        if classes:
+            found = class_member(checker, classes[0][1], rest, span, name_span)
+            if found is not None:
+                _must_be_one(checker, holder, outer, classes, name_span)
+            return found
+        for inner, base in _virtual_bases(checker, holder):
+            target = base.target
+            if target is None or not _is_name_of(base.name, outer):
+                continue
+            pointer, place = checker.pointer_to(target), (base.name, 0)
+            address = _address(checker, inner)
+            step = pointer_to_virtual_base(checker, pointer, address, inner.type, place, span)
+
+            def member(one: Typed, target: TypeId = target, rest: str = rest) -> Typed | None:
+                whole = Pointee(one, target, span)
+                return class_member(checker, whole, rest, span, name_span)
+
+            if step is None or member(step.if_zero) is None:
+                return None
+            return checker.of_both(step, lambda one: member(one) or one)
+    return None
+
+
+def _prefixes(name: str) -> list[tuple[str, str]]:
+    """``A::B::member`` as ``A`` and ``B::member``: each class that may be named, and the rest."""
+    parts = name.split("::")
+    cuts = range(1, len(parts) - 1) if len(parts) <= _DEEPEST else ()
+    return [("::".join(parts[:at]), "::".join(parts[at:])) for at in cuts]
 
 
 def static_member(checker: Checker, name: str, span: Span) -> Typed | None:
     """``Derived::shared``, a static member that the class may have of a base; None of others."""
-    wanted, _, plain = name.rpartition("::")
+    wanted, _, plain = name.removeprefix("::").rpartition("::")
     if not wanted:
         return None
     for type_id in checker.program.types_named(wanted, checker.site.scope):
@@ -136,11 +172,8 @@ def captured_variable(
     return None if path is None else members.follow_path(checker, holder, path, span)
 
 
-def _of_base(
-    checker: Checker, holder: Typed, name: str, span: Span, name_span: Span
-) -> Typed | None:
-    # A member of the class or of one of its bases, by the name of that class: ``Base::member``.
-    wanted, _, plain = name.rpartition("::")
+def _classes_named(checker: Checker, holder: Typed, wanted: str) -> list[tuple[int, Typed]]:
+    # The object itself and those of its bases that have the name, each with its offset.
     classes: list[tuple[int, Typed]] = []
     for path in ((), *bases(checker, holder.type)):
         inner, offset = holder, 0
@@ -149,6 +182,15 @@ def _of_base(
             offset += step.offset
         if _answers(checker, inner.type, wanted):
             classes.append((offset, inner))
+    return classes
+
+
+def _of_base(
+    checker: Checker, holder: Typed, name: str, span: Span, name_span: Span
+) -> Typed | None:
+    # A member of the class or of one of its bases, by the name of that class: ``Base::member``.
+    wanted, _, plain = name.rpartition("::")
+    classes = _classes_named(checker, holder, wanted)
     for _, inner in classes:
         way = members.find(checker, inner.type, plain, name_span)
         if way is None:
@@ -158,18 +200,24 @@ def _of_base(
             if shared is not None:
                 return shared
             continue
-        if len({at for at, _ in classes}) > 1:
-            ways = [f"`{checker.spell(one.type)}` (+{at})" for at, one in classes]
-            raise reject(
-                "FC0208",
-                f"`{checker.spell(holder.type)}` has the base `{wanted}` {len(classes)} times",
-                name_span,
-                "which one is meant",
-                notes=(f"they are {', '.join(ways)}",),
-                help="go through the base in between: `Middle::member` of the object",
-            )
+        _must_be_one(checker, holder, wanted, classes, name_span)
         return members.follow_path(checker, inner, way, span)
     return None
+
+
+def _must_be_one(
+    checker: Checker, holder: Typed, wanted: str, classes: list[tuple[int, Typed]], span: Span
+) -> None:
+    if len({at for at, _ in classes}) > 1:
+        ways = [f"`{checker.spell(one.type)}` (+{at})" for at, one in classes]
+        raise reject(
+            "FC0208",
+            f"`{checker.spell(holder.type)}` has the base `{wanted}` {len(classes)} times",
+            span,
+            "which one is meant",
+            notes=(f"they are {', '.join(ways)}",),
+            help="go through the base in between: `Middle::member` of the object",
+        )
 
 
 def may_be_member(checker: Checker, type_id: TypeId, name: str, span: Span) -> bool:
@@ -185,6 +233,10 @@ def may_be_member(checker: Checker, type_id: TypeId, name: str, span: Span) -> b
     return any(
         _answers(checker, one, wanted) and members.find(checker, one, plain, span) is not None
         for one in classes
+    ) or any(
+        may_be_member(checker, one, rest, span)
+        for outer, rest in _prefixes(name)
+        for one in [one for one in classes if _answers(checker, one, outer)][:1]
     )
 
 
@@ -199,9 +251,11 @@ def _is_virtual(checker: Checker, path: tuple[Member, ...]) -> bool:
 
 def _answers(checker: Checker, type_id: TypeId, wanted: str) -> bool:
     resolved = checker.resolved(type_id)
-    if not isinstance(resolved, StructType):
-        return False
-    return resolved.name == wanted or resolved.name.endswith(f"::{wanted}")
+    return isinstance(resolved, StructType) and _is_name_of(resolved.name, wanted)
+
+
+def _is_name_of(whole: str, wanted: str) -> bool:
+    return whole == wanted or whole.endswith(f"::{wanted}")
 
 
 def _classes(checker: Checker, type_id: TypeId) -> list[tuple[int, str, TypeId]]:
@@ -359,7 +413,7 @@ def virtual_base_member(
     ``named`` is the class to take it of, where it is written.
     """
     for inner, base in _virtual_bases(checker, holder):
-        if named and base.name != named and not base.name.endswith(f"::{named}"):
+        if named and not _is_name_of(base.name, named):
             continue
         if base.target is None or base.slot is None:
             continue

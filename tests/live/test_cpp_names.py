@@ -26,6 +26,7 @@ BUILDS = {
 REFUSED = {
     "outer::common": "FC0208",  # of two namespaces that a directive names
     "alias::common": "FC0201",
+    "::deep": "FC0201",  # of a namespace
     "outer::nothing": "FC0201",
     "alias::outer::both": "FC0201",
     "On": "FC0201",  # a scoped enumeration

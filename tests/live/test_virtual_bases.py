@@ -61,10 +61,13 @@ int tell(Left *l, Far *f)
               "\"((Base *)f)->id\": %d, \"((Left *)f)->left\": %d, "
               "\"static_cast<Root &>(*f).root[0]\": %d, "
               "\"((Root *)(Base *)l)->root[0]\": %d, \"f->id\": %d, \"f->Base::row[1]\": %d, "
-              "\"f->root[1]\": %d, \"f->left\": %d}\n",
+              "\"f->root[1]\": %d, \"f->left\": %d, \"l->Base::Root::root[1]\": %d, "
+              "\"l->Left::Base::id\": %d, \"f->Both::left\": %d, \"f->Both::Left::left\": %d, "
+              "\"f->Both::Right::Base::extra\": %ld}\n",
               l->id, l->root[1], l->row[1], l->link->number, l->inner.number,
               f->id, f->left, f->root[0], l->root[0],
-              f->id, f->row[1], f->root[1], f->left);
+              f->id, f->row[1], f->root[1], f->left, l->Base::Root::root[1],
+              l->Left::Base::id, f->Both::left, f->Both::Left::left, f->Both::Right::Base::extra);
   return go(l, f);
 }
 int show(Left *l)
@@ -73,8 +76,9 @@ int show(Left *l)
               "\"l->link->number\": %d, \"l->row[1]\": %d, \"l->left\": %d, \"r.id\": %d}\n",
               l->id, l->extra, l->inner.number, l->link->number, l->row[1], l->left, l->id);
   int got = ask(l, *l);
-  std::printf("EVENT Left::own {\"id\": %d, \"Base::extra\": %ld, \"left\": %d, \"n\": 5}\n",
-              l->id, l->extra, l->left);
+  std::printf("EVENT Left::own {\"id\": %d, \"Base::extra\": %ld, \"left\": %d, \"n\": 5, "
+              "\"Left::Base::Root::root[1]\": %d}\n",
+              l->id, l->extra, l->left, l->root[1]);
   return got + l->own(5);
 }
 int main()
@@ -116,7 +120,7 @@ def test_values_are_what_the_program_printed(
     for name, calls in printed.items():
         where: list[str | Path] = ["-x", binary, "-f", name, "--format", "jsonl", "--", binary]
         names = list(calls[0])
-        for some in (names[:7], names[7:]) if name == "go" else (names,):
+        for some in (names[:7], names[7:13], names[13:]) if name == "go" else (names,):
             done = trace(capfd, *some, *where)
             assert done.args == [{one: call[one] for one in some} for call in calls], done.errors
     where = ["-x", binary, "-f", "ask", "--format", "jsonl", "--", binary]

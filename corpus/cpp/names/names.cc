@@ -165,6 +165,8 @@ static void of_scopes() {
     BEGIN("look");
     NUM(outer::inner::deep);
     NUM(alias::deep);
+    NUM(::alias::deep);
+    NUM(::outer::both);
     NUM(longer::leaf);
     NUM(alias::third::leaf);
     NUM(outer::leaf);
@@ -202,6 +204,7 @@ static void of_classes(Derived *d, Lower *l, Mode m, void *raw) {
     ns::Class object{};
     BEGIN("classes");
     NUM(Derived::shared);
+    NUM(::Derived::shared);
     NUM(Lower::lonely);
     NUM(Lower::shared);
     NUM(ns::Class::count);

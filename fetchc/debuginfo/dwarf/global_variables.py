@@ -111,10 +111,13 @@ def global_variables(
         return _of_file(info, name, home)
     if name.startswith("::"):
         name = name.removeprefix("::")
-        return _once(_of_name(info, name, home, True) or _declared(info, name, home, linked))
+        found = _of_name(info, name, home, whole=True)
+        if not found and home is not None and has_namespaces(home.unit):
+            found = _imported(info, name, home)
+        return _once(found or _declared(info, name, home, linked, whole=True))
     if loosely:
         return _once(_with_scopes_left_out(info, name))
-    found: dict[int, Variable] = {}
+    found = {}
     for spellings in _spellings(info, name, home):
         for spelling in spellings:
             found |= _of_name(info, spelling, home) or _constants(info, spelling, home)
@@ -227,11 +230,17 @@ def _constants(info: DebugInfo, name: str, home: Die | None) -> dict[int, Variab
 
 
 def _declared(
-    info: DebugInfo, name: str, home: Die | None, linked: Callable[[Die, str], bool]
+    info: DebugInfo,
+    name: str,
+    home: Die | None,
+    linked: Callable[[Die, str], bool],
+    whole: bool = False,
 ) -> dict[int, Variable]:
     # One declaration is as good as another; C has no more of a name.
     for die in _candidates(info, name, home):
-        if die.flag(DW_AT_declaration) and _is_global(info, die, name) and linked(die, name):
+        if not die.flag(DW_AT_declaration) or not _is_global(info, die, name, whole):
+            continue
+        if linked(die, name):
             return {die.offset: _variable(info, die)}
     return {}
 

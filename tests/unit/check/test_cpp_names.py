@@ -197,6 +197,42 @@ def test_a_container_without_indices_has_its_ends(tmp_path: Path) -> None:
         assert "`.front()`, `.back()`" in (refused.value.diagnostics[0].help or "")
 
 
+BASES = """
+struct Root { int id; };
+struct Base : Root { int own; };
+struct Left : Base { int left; };
+struct Right : Base { int right; };
+struct Both : Left, Right { int both; int go(); };
+__attribute__((noinline)) int Both::go() { return Left::id; }
+__attribute__((noinline)) int ask(Both *p) { return p->Right::own; }
+int main() { static Both both; return both.go() + ask(&both); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "text", "expected"),
+    [
+        ("ask", "p->Left::Base::id", "+0(%di):s32"),
+        ("ask", "p->Right::Base::Root::id", "+12(%di):s32"),
+        ("ask", "p->Both::Right::own", "+16(%di):s32"),
+        ("ask", "p->Right::Right::Base::Base::own", "+16(%di):s32"),
+        ("ask", "p->Base::Root::id", "FC0208"),  # of two
+        ("ask", "p->Left::Right::own", "FC0302"),
+        ("ask", "p->Left::Base::right", "FC0302"),
+        ("go", "Right::Base::id", "+12(%di):s32"),
+        ("go", "this->Left::Base::Root::id", "+0(%di):s32"),
+        ("go", "Base::Root::id", "FC0208"),
+        ("go", "Left::Right::own", "FC0201"),
+    ],
+)
+def test_a_member_is_named_through_bases_of_bases(
+    function: str, text: str, expected: str, tmp_path: Path
+) -> None:
+    program = built(tmp_path, "g++", {"t.cc": BASES}, "-O1")
+    name = "Both::go" if function == "go" else function
+    assert answer(program.probe(name, kernel="6.1"), text) == expected
+
+
 @pytest.fixture(scope="module")
 def constants(tmp_path_factory: pytest.TempPathFactory) -> fetchc.Probe:
     require("gcc")
