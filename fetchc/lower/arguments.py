@@ -33,6 +33,8 @@ def lower(checker: Checker, node: Typed, whole: bool) -> tuple[Lowered, ...]:
         raise refuse_operation(checker, node)
     planned = plan(checker, node)
     if isinstance(planned, NumberPlan):
+        if whole and checker.program.go is not None:
+            return _named_number(checker, planned)
         return (scalar(checker, planned.node, planned.scalar),)
     if isinstance(planned, Lowered):
         return (planned,)
@@ -51,6 +53,20 @@ def lower(checker: Checker, node: Typed, whole: bool) -> tuple[Lowered, ...]:
     from fetchc.lower.aggregate_arguments import aggregate
 
     return aggregate(checker, planned, whole, lower)
+
+
+def _named_number(checker: Checker, planned: NumberPlan) -> tuple[Lowered, ...]:
+    # A number of Go with what names it: its type's constants, the code of a function value.
+    from fetchc.lower.printed_values import code_of_closure, named_scalar
+
+    node = planned.node
+    value = scalar(checker, node, named_scalar(checker, node, planned.scalar))
+    code = code_of_closure(checker, node)
+    if code is None:
+        return (value,)
+    word = number(checker, code)
+    decode = Decode("symbol", word.decode.bits)
+    return value, Lowered("code", word.fetch, decode, code.type, companion=True)
 
 
 def _terms(checker: Checker, node: Computed) -> tuple[Lowered, ...]:

@@ -524,7 +524,8 @@ def plain(checker: Checker, type_id: TypeId) -> Plain | None:
             if isinstance(resolved, PointerType) and isinstance(
                 checker.resolved(resolved.target), FunctionType
             ):
-                kind = "symbol"
+                # A function value of Go points to a closure, whose first word is the code.
+                kind = "pointer" if checker.site.language.closures else "symbol"
             elif checker.site.language.references and not _is_raw(checker, resolved):
                 kind = "reference"
             return Plain(Scalar("x", 8 * size), Decode(kind, 8 * size), size)

@@ -49,8 +49,10 @@ __all__ = [
     "FormPlan",
     "PartPlan",
     "SumPlan",
+    "code_of_closure",
     "is_closure",
     "length_of_time",
+    "named_scalar",
     "passed_object",
     "printed",
     "printed_scalar",
@@ -112,9 +114,8 @@ def printed(
             return variable_sum(checker, node, inner, scalar)
     if (form := _form(checker, resolved)) and (found := _formed(checker, form, node, resolved)):
         return found
-    if is_closure(checker, resolved) and bit_field_of(node) is None:
-        return ClosurePlan(_code(checker, node))
-    return None
+    code = code_of_closure(checker, node)
+    return None if code is None else ClosurePlan(code)
 
 
 def is_closure(checker: Checker, resolved: Type) -> bool:
@@ -138,13 +139,34 @@ def printed_scalar(checker: Checker, type_id: TypeId, found: Plain | None) -> Pl
     resolved = checker.resolved(type_id)
     if found.size == 8 and found.decode.signed and _form(checker, resolved) == "duration":
         return Plain(found.store, Decode("duration", 64, True), 8)
-    if isinstance(resolved, IntType) and "." in resolved.name:
-        go = checker.program.go
-        names = () if go is None else go.named_constants(checker.bare(type_id))
-        if names:
-            bits, signed = found.decode.bits, found.decode.signed
-            return Plain(found.store, Decode("enum", bits, signed, None, names), found.size)
-    return found
+    return _with_names(checker, type_id, resolved, found)
+
+
+def _with_names(checker: Checker, type_id: TypeId, resolved: Type, found: Plain) -> Plain:
+    # Of a number of Go whose type has constants, their names.
+    go = checker.program.go
+    if go is None or not isinstance(resolved, IntType) or "." not in resolved.name:
+        return found
+    names = go.named_constants(checker.bare(type_id))
+    if not names:
+        return found
+    bits, signed = found.decode.bits, found.decode.signed
+    return Plain(found.store, Decode("enum", bits, signed, None, names), found.size)
+
+
+def named_scalar(checker: Checker, node: Typed, found: Plain) -> Plain:
+    """``found``, how the scalar ``node`` of Go is fetched, with the names that its values have."""
+    resolved = checker.resolved(node.type)
+    if found.decode.kind != "integer" or _form(checker, resolved) == "duration":
+        return found
+    return _with_names(checker, node.type, resolved, found)
+
+
+def code_of_closure(checker: Checker, node: Typed) -> Typed | None:
+    """The address of the code of ``node``, a function value of Go; None of other values."""
+    if not is_closure(checker, checker.resolved(node.type)) or bit_field_of(node) is not None:
+        return None
+    return _code(checker, node)
 
 
 def length_of_time(

@@ -110,7 +110,7 @@ from fetchc.tracer.value_shapes import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Assumption, Typed
@@ -247,7 +247,8 @@ class Shaper:
             case FormPlan():
                 return self._form(planned, limits)
             case ClosurePlan(code=code):
-                return self.word(code, empty=True)
+                word = self.word(code, empty=True)
+                return word.replaced(decode=Decode("symbol", word.decode.bits))
             case SumPlan():
                 return self.sum(planned)
             case plans.UnfetchablePlan():
@@ -496,7 +497,18 @@ class Shaper:
         if row is not None and isinstance(found, Memory):
             return self._row(found, row, min(limits.row // row.size, ELEMENTS), node)
         self._fetch_bytes(one, limits.inner(), limits.items)
-        return self._items(node, limits.items, limits.inner())
+        inside = limits.inner()
+        return self._at_most(
+            limits.items,
+            lambda index: self.shape(plans.element(self.checker, node, index), None, inside),
+        )
+
+    def _at_most(self, count: int, make: Callable[[int], Shape]) -> ListShape:
+        # Of ``count`` elements there may be fewer: what is behind the last one is something else.
+        shapes = [make(index) for index in range(min(count, 1))]
+        with self.fields.assuming():
+            shapes += [make(index) for index in range(1, count)]
+        return ListShape(tuple(shapes))
 
     def _row(
         self, found: Memory, simple: Plain, count: int, node: Typed, total: int = 0
@@ -559,11 +571,11 @@ class Shaper:
         few = limits.inner()
         count = _fewer(planned, (2 if inner.are_string_pointers else 1) * limits.items)
         self._fetch_bytes(node.first, few, count)
-        each = [
-            self.shape(plans.range_element(checker, planned, index), None, few)
-            for index in range(count)
-        ]
-        return ListShape(tuple(each), self._guards_of(node.first))
+        each = self._at_most(
+            count,
+            lambda index: self.shape(plans.range_element(checker, planned, index), None, few),
+        )
+        return ListShape(each.items, self._guards_of(node.first))
 
     # ------------------------------------------------------------------------------
     # Members: structures, and one of several objects.

@@ -79,6 +79,41 @@ def test_go(version: str, tmp_path: Path) -> None:
     _held_against(events, GO_WANTED)
 
 
+LONG = r"""
+package main
+
+type held struct {
+	two  [2]chan int
+	text *[9000]byte
+}
+
+//go:noinline
+func take(two []chan int, one chan int) int { return len(two) + len(one) }
+
+func main() {
+	text := &[9000]byte{}
+	for i := range text {
+		text[i] = 'x'
+	}
+	one := make(chan int, 2)
+	one <- 5
+	h := &held{[2]chan int{one, one}, text}
+	take(h.two[:], one)
+	println(h.text[0])
+}
+"""
+
+
+def test_a_text_behind_the_end_takes_no_room(tmp_path: Path) -> None:
+    # Whether a number behind a pointer was read, a string at it says: here it would have no end.
+    require_uprobes()
+    program = go_program("1.22", tmp_path, LONG, name="long")
+    probe = fetchc.open(str(program)).probe("main.take")
+    _, (event,) = watched(lambda group: [probe.plan(["two", "two[0:]", "one"], group)], [program])
+    assert event.args == {"two": [1, 1], "two[0:]": [1, 1], "one": 1}
+    assert event.comm == "long"
+
+
 RUST = r"""
 struct Item { name: String, ids: Vec<i32> }
 
