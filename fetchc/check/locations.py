@@ -8,7 +8,7 @@ wrongly in every version. ``variable_places`` weighs the two.
 
 from __future__ import annotations
 
-from fetchc.diag.diagnostic import Diagnostic, Label, reject
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
     AtAddress,
@@ -25,12 +25,12 @@ from fetchc.program.entities import (
     Place,
     PointerTo,
 )
+from fetchc.quantities import DwarfRegister
 from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.probe_site import Site
-    from fetchc.diag.diagnostic import CompileError
     from fetchc.program.entities import Function, Variable
     from fetchc.source import Span
 
@@ -121,11 +121,47 @@ def described_entry_place(site: Site, function: Function, variable: Variable) ->
 
 
 def credible_entry_place(site: Site, function: Function, variable: Variable) -> Place | None:
-    """The :func:`described_entry_place` of a parameter, if the compiler tracks its location."""
+    """The :func:`described_entry_place` of a parameter, if the compiler tracks its location.
+
+    Of one that it does not track, in a clone, which does not follow the convention, the pieces
+    whose registers the code reads, and never writes, if the convention has them in that order.
+    """
     found = described_entry_place(site, function, variable)
-    if isinstance(found, Pieces) and is_untracked(site, function, variable):
+    if not isinstance(found, Pieces) or not is_untracked(site, function, variable):
+        return found
+    if not is_clone(function):
         return None
-    return found
+    from fetchc.abi import convention_for
+
+    order = list(convention_for(site.program, function).integer_registers)
+    placed = [one.place.register for one in found.pieces if isinstance(one.place, InRegister)]
+    start = order.index(placed[0]) if placed[0] in order else 0
+    if placed != order[start : start + len(placed)]:
+        return None
+    untouched = _registers_only_read(site, function)
+    pieces = tuple([piece for piece in found.pieces if piece.place in untouched])
+    return Pieces(pieces) if pieces else None
+
+
+def _registers_only_read(site: Site, function: Function) -> frozenset[Place]:
+    # They have at the entry what they have wherever the function uses them.
+    from fetchc.code.disassembly import taken, written
+    from fetchc.target.machines import call_rules
+
+    machine, program = site.architecture, site.program
+    if call_rules(machine.name) is None:
+        return frozenset()
+    code = program.code(function.address, function.size or 0)
+    try:
+        names = taken(code, function.address, machine.name)
+        names -= written(code, function.address, machine.name)
+    except CompileError:
+        return frozenset()  # without a disassembler
+    return frozenset(
+        InRegister(DwarfRegister(number))
+        for number, name in machine.registers.items()
+        if name in names
+    )
 
 
 def is_untracked(site: Site, function: Function, variable: Variable) -> bool:

@@ -309,6 +309,50 @@ def test_what_gcc_describes_in_a_register_that_has_another_value_is_refused(
         assert caught.value.diagnostics[0].code == "FC0401"
 
 
+CLONED = """
+volatile long sink, base;
+struct two { long one; long two; };
+__attribute__((noinline)) static void first(struct two v, long k) {
+  sink += k; sink += v.two; sink += v.one;
+}
+__attribute__((noinline)) static void moved(long k, struct two v) {
+  sink += k; sink += v.two; sink += v.one;
+}
+__attribute__((noinline)) static void swapped(__int128 n, long k) {
+  n += base; sink += k; sink += (long)n; sink += (long)(n >> 64);
+}
+int main(void) {
+  for (int n = 0; n < 2; n++) {
+    first((struct two){base, n}, 3);
+    moved(3, (struct two){base, n});
+    swapped(base + n, 3);
+  }
+  return 0;
+}
+"""
+
+
+def test_a_clone_takes_what_its_code_reads_in_registers_that_it_never_writes(
+    tmp_path: Path,
+) -> None:
+    # gcc describes two registers all over the function, also those that the code fills first.
+    require("gcc")
+    (tmp_path / "cloned.c").write_text(CLONED)
+    words = ["gcc", "-O2", "-g", "-o", "cloned", "cloned.c"]
+    subprocess.run(words, check=True, cwd=tmp_path, timeout=60)
+    program = fetchc.open(str(tmp_path / "cloned"))
+    for name in ("first", "moved"):
+        probe = program.probe(name)
+        assert probe.function is not None
+        assert ".constprop." in probe.function.symbol
+        found = [probe.compile(text).fetcharg for text in ("v.one", "v.two")]
+        assert found == ["%di:s64", "%si:s64"]
+    for text in ("n.low", "n.high"):
+        with pytest.raises(fetchc.CompileError) as caught:
+            program.probe("swapped").compile(text)
+        assert caught.value.diagnostics[0].code == "FC0401"
+
+
 def test_a_wrong_value_is_noticed() -> None:
     one = Function("f", "", "", [], ["v0"])
     assert unlike(one, [{"v0": 3}], [{"v0": 3}], set()) == []
