@@ -20,7 +20,7 @@ from fetchc.quantities import ByteOffset, ByteSize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from fetchc.check.probe_site import Site
     from fetchc.program.entities import Extent, Function, Variable
@@ -221,7 +221,8 @@ def _without_lost_parts(site: Site, function: Function, variable: Variable, plac
     Of a parameter in several registers gcc 12 describes a part up to the next call also where its
     register has another value already (to the code, an assignment to the part looks the same). Of a
     structure in a register, whose first member it extends there (``movslq %ecx,%rcx``) or in
-    another (``movswq %di,%rcx``), it describes all members. The check is for machines where
+    another (``movswq %di,%rcx``), it describes all members. Where a call changes the register on
+    one of two ways, it describes it again where they meet. The check is for machines where
     targets/arch describes calls.
     """
     from fetchc.check.probe_site import SiteTypes
@@ -242,7 +243,15 @@ def _without_lost_parts(site: Site, function: Function, variable: Variable, plac
     if start is None:
         return place
     try:
-        left = [part for one in pieces for part in _parts_left(site, function, one, start)]
+        left = [
+            part
+            for one in pieces
+            for part in (
+                _parts_left(site, function, one, start)
+                if _survives_calls(site, function, one, start, extents)
+                else (Piece(one.offset, one.size, _CHANGED_BY_CALL),)
+            )
+        ]
     except CompileError:
         return Absent(
             "no location",
@@ -267,6 +276,36 @@ def _parts_left(site: Site, function: Function, piece: Piece, start: Address) ->
     return (Piece(piece.offset, ByteSize(left), register), lost) if left else (lost,)
 
 
+def _survives_calls(
+    site: Site, function: Function, piece: Piece, start: Address, extents: Sequence[Extent]
+) -> bool:
+    # Whether no call can have changed the register of a piece on a way from ``start`` to the site.
+    from fetchc.check.locations import code_parts
+    from fetchc.code.disassembly import keeps
+    from fetchc.target.machines import call_rules
+
+    register, machine = piece.place, site.architecture
+    rules = call_rules(machine.name)
+    if rules is None or not isinstance(register, InRegister):
+        return True
+    if register.register in rules.preserved or register.register in machine.unfetchable:
+        return True
+
+    def survives(address: Address) -> bool:
+        around = [one.place for one in extents if one.start <= address < one.end]
+        return any(
+            one == register or (isinstance(one, Pieces) and piece in one.pieces) for one in around
+        )
+
+    name = machine.registers.get(register.register, "")
+    parts = code_parts(site, function)
+    return keeps(parts, machine.name, name, start, site.address, survives)
+
+
+_CHANGED_BY_CALL = Absent(
+    "no location",
+    "the debug information names a register for it that a call may have changed before",
+)
 _OVERWRITTEN = Absent(
     "no location",
     "the debug information names a register for it that the code has written since",

@@ -32,10 +32,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.probe_site import Site
     from fetchc.program.entities import Function, Variable
+    from fetchc.quantities import Address
     from fetchc.source import Span
 
 __all__ = [
     "cloned_from",
+    "code_parts",
     "confirmed_pieces",
     "credible_entry_place",
     "describe_place",
@@ -79,6 +81,13 @@ def without_parts(symbols: list[str]) -> list[str]:
     known = set(symbols)
     parts = {one for one in symbols if _COLD in one and one[: one.find(_COLD)] in known}
     return [one for one in symbols if one not in parts] if parts else symbols
+
+
+def code_parts(site: Site, function: Function) -> list[tuple[Address, bytes]]:
+    """The code of the function and of its unlikely part, each with its address."""
+    program = site.program
+    parts = [function, *program.functions_named(f"{function.symbol}{_COLD}")]
+    return [(one.address, program.code(one.address, one.size or 0)) for one in parts]
 
 
 def is_coroutine_resume(function: Function) -> bool:

@@ -15,7 +15,7 @@ from fetchc.target.machines import parse_instruction, return_instructions, table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from capstone import Cs, CsInsn
@@ -32,6 +32,7 @@ __all__ = [
     "instructions",
     "is_instruction_start",
     "jump_targets",
+    "keeps",
     "not_code",
     "stack_accesses",
     "swept",
@@ -379,6 +380,76 @@ def bytes_left(
         elif start <= address:
             return 0
     return left
+
+
+def keeps(
+    parts: Iterable[tuple[Address, bytes]],
+    architecture: str,
+    register: str,
+    start: Address,
+    site: Address,
+    survives: Callable[[Address], bool],
+) -> bool:
+    """Whether a register has at ``site`` what it has at ``start``, whichever way control takes.
+
+    ``parts`` are the function's code, ``register`` is the kernel's name of one that calls may
+    change, and ``survives`` says whether the value is still there after the call that ends at an
+    address. After another call it is there again where the code loads it from where it has stored
+    it. The function is one of x86-64. Raises CompileError as :func:`taken` does.
+    """
+    import capstone
+
+    code = {
+        each.address: each
+        for base, part in parts
+        for each in instructions(part, base, architecture)
+    }
+    # A switch may lead to any of the instructions that no other one precedes.
+    stops = (capstone.CS_GRP_RET, capstone.CS_GRP_INT)
+    ends = {
+        address
+        for address, each in code.items()
+        if each.mnemonic == "jmp" or any(each.group(group) for group in stops)
+    }
+    begins = [address + code[address].size for address in ends]
+    slots = {slot for each in code.values() if (slot := _slot(each, 1, register, architecture))}
+    first = next((address for address in sorted(code) if address >= start), site)
+    waiting, seen = [(first, True)], set()
+    while waiting:
+        address, has = waiting.pop()
+        if address not in code or (address, has) in seen:
+            continue
+        seen.add((address, has))
+        if address == site and not has:
+            return False
+        instruction = code[address]
+        after = address + instruction.size
+        if instruction.group(capstone.CS_GRP_CALL):
+            has = has and survives(Address(after))
+        elif _slot(instruction, 0, register, architecture) in slots:
+            has = True
+        if instruction.group(capstone.CS_GRP_JUMP):
+            target = _target(instruction)
+            waiting += [(one, has) for one in (begins if target is None else (target,))]
+        if address not in ends:
+            waiting.append((after, has))
+    return True
+
+
+def _slot(instruction: CsInsn, position: int, register: str, architecture: str) -> str:
+    # The stack slot that a `mov` loads the register from (position 0 has the register) or stores
+    # it to (position 1); "" of other instructions.
+    import capstone
+
+    operands = instruction.operands
+    if instruction.mnemonic not in ("mov", "movabs") or len(operands) != 2:
+        return ""
+    own, other = operands[position], operands[1 - position]
+    if own.type != capstone.CS_OP_REG or other.type != capstone.CS_OP_MEM or other.mem.index:
+        return ""
+    if register not in _names(instruction, [own.reg], architecture) or not other.mem.base:
+        return ""
+    return f"{instruction.reg_name(other.mem.base)}{other.mem.disp:+d}"
 
 
 def first_writes(

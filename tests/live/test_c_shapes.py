@@ -309,6 +309,38 @@ def test_what_gcc_describes_in_a_register_that_has_another_value_is_refused(
         assert caught.value.diagnostics[0].code == "FC0401"
 
 
+CALLED = """
+volatile long sink;
+struct pair { unsigned short one; double two; };
+__attribute__((noinline)) void mark(void) { sink = 3; }
+__attribute__((noinline)) long f(long a, struct pair p) {
+  sink++;
+  sink += (long)p.one;
+  sink += a;
+  mark();
+  return a;
+}
+int main(void) { return f(1, (struct pair){2, 3}) == 0; }
+"""
+
+
+def test_what_gcc_describes_in_a_register_that_a_call_may_have_changed_is_refused(
+    tmp_path: Path,
+) -> None:
+    # Where the addition overflows, the code calls UBSan's handler and comes back.
+    require("gcc")
+    (tmp_path / "called.c").write_text(CALLED)
+    words = ["gcc", "-O2", "-g", "-fsanitize=undefined", "-o", "called", "called.c"]
+    subprocess.run(words, check=True, cwd=tmp_path, timeout=60)
+    program = fetchc.open(str(tmp_path / "called"))
+    assert program.probe("f", at=":7").compile("p.one").fetcharg
+    with pytest.raises(fetchc.CompileError) as caught:
+        program.probe("f", at=":8").compile("p.one")
+    (said,) = caught.value.diagnostics
+    assert said.code == "FC0401"
+    assert "a call may have changed" in said.message
+
+
 CLONED = """
 volatile long sink, base;
 struct two { long one; long two; };

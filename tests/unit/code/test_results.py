@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fetchc.code.disassembly import bytes_left, taken, written
+from fetchc.code.disassembly import bytes_left, keeps, taken, written
 from fetchc.quantities import Address
 
 
@@ -58,3 +58,22 @@ def test_what_is_written() -> None:
 def test_what_a_register_has_left(code: str, start: int, left: int | None) -> None:
     base, begin = Address(0x1000), Address(0x1000 + start)
     assert bytes_left(bytes.fromhex(code), base, "x86_64", "cx", begin) == left
+
+
+@pytest.mark.parametrize(
+    ("code", "survives", "kept"),
+    [
+        ("7005 90 90 90 90 90 c3", False, True),  # jo to the site, no call
+        ("7009 90 c3 90 90 90 90 90 90 90 e800000000 ebf0", False, False),  # jo, call, and back
+        ("7009 90 c3 90 90 90 90 90 90 90 e800000000 ebf0", True, True),
+        ("7009 90 c3 90 90 90 90 90 90 90 e800000000 c3", False, True),  # and never back
+        # mov %rcx,8(%rsp); call; mov 8(%rsp),%rcx; jmp back
+        ("7009 90 c3 90 90 90 90 90 90 90 48894c2408 e800000000 488b4c2408 ebe6", False, True),
+        ("7009 90 c3 90 90 90 90 90 90 90 48894c2408 e800000000 488b4c2410 ebe6", False, False),
+    ],
+)
+def test_a_register_that_a_call_on_one_way_changes(code: str, survives: bool, kept: bool) -> None:
+    base, data = Address(0x1000), bytes.fromhex(code)
+    site = Address(0x1007 if code.startswith("7005") else 0x1002)
+    found = keeps([(base, data)], "x86_64", "cx", base, site, lambda _: survives)
+    assert found is kept
