@@ -13,7 +13,16 @@ from typing import Any
 import pytest
 
 from tests.live.traced import trace
-from tests.support.dotnet import NET9, NETCORE31, compiled, framework, host, missing
+from tests.support.dotnet import (
+    NET8,
+    NET9,
+    NETCORE31,
+    bundled,
+    compiled,
+    framework,
+    host,
+    missing,
+)
 from tests.support.toolchains import ROOT
 from tests.support.tracefs import require_uprobes
 
@@ -59,6 +68,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(runtime: Path, program: Path) -> list[str]:
     """The words that run the program."""
+    if runtime == NET8:
+        return [str(bundled(program)), "newer"]
     version = "9.0.1" if runtime == NET9 else runtime.name
     config = program.with_suffix(f".{version}.json")
     named = {"name": "Microsoft.NETCore.App", "version": version}
@@ -90,7 +101,10 @@ def traced(
     )
     expressions = list(expected(method, done.stdout.splitlines())[0])
     function = {**METHODS, **NEWER, **FREED}[method]
-    where = ["-x", framework(runtime), "-f", function, "--format", "jsonl"]
+    library = framework(runtime)
+    if runtime == NET8:
+        library = f"{words[0]}:System.Private.CoreLib"
+    where = ["-x", library, "-f", function, "--format", "jsonl"]
     settings = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
     # Where a type has the assembly's own name: that of the program is beside it.
     where += ["--reference", str(program.parent)]
@@ -101,7 +115,7 @@ def traced(
     return found.args[-len(printed) :], printed
 
 
-@pytest.mark.parametrize("runtime", [NETCORE31, NET9])
+@pytest.mark.parametrize("runtime", [NETCORE31, NET8, NET9])
 @pytest.mark.parametrize("method", METHODS)
 def test_values(
     method: str, runtime: Path, program: Path, capfd: pytest.CaptureFixture[str]
@@ -111,21 +125,23 @@ def test_values(
     assert seen == printed
 
 
+@pytest.mark.parametrize("runtime", [NET8, NET9])
 @pytest.mark.parametrize("method", NEWER)
 def test_values_of_newer_types(
-    method: str, program: Path, capfd: pytest.CaptureFixture[str]
+    method: str, runtime: Path, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    seen, printed = traced(NET9, program, method, capfd)
+    seen, printed = traced(runtime, program, method, capfd)
     assert len(printed) == 3
     assert seen == printed
 
 
+@pytest.mark.parametrize("runtime", [NET8, NET9])
 @pytest.mark.parametrize("method", FREED)
 def test_zeros_of_memory_that_the_collector_has_given_back(
-    method: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    method: str, runtime: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()
-    seen, printed = traced(NET9, compiled(LATE, tmp_path / "late.dll"), method, capfd)
+    seen, printed = traced(runtime, compiled(LATE, tmp_path / "late.dll"), method, capfd)
     assert len(printed) == 3
     assert seen == printed
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.dotnet_bundle import with_program
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "NETCORE21",
     "NETCORE31",
     "ahead_of_time",
+    "bundled",
     "compiled",
     "core_image",
     "framework",
@@ -71,6 +73,20 @@ def ahead_of_time(source: Path, assembly: Path) -> Path:
     for command in (compiler, ahead):
         subprocess.run(command, check=True, timeout=120, capture_output=True)
     return assembly
+
+
+def bundled(program: Path) -> Path:
+    """The assembly as a program in one file, with .NET 8; the file is beside it."""
+    name = "Sarif.Multitool"
+    bundle = NET8.parent / name
+    if not bundle.exists():
+        pytest.skip(f"no {name} in {NET8.parent.relative_to(TOOLS)}: .ci/setup --dotnet-8 does it")
+    made = program.with_suffix("")
+    if not made.exists():
+        content = with_program(bundle.read_bytes(), f"{name}.dll", program.read_bytes())
+        made.write_bytes(content)
+        made.chmod(0o755)
+    return made
 
 
 def host(folder: Path, scratch: Path) -> str:
