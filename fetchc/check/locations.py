@@ -154,7 +154,7 @@ def credible_entry_place(site: Site, function: Function, variable: Variable) -> 
 
 def _registers_only_read(site: Site, function: Function) -> frozenset[Place]:
     # They have at the entry what they have wherever the function uses them.
-    from fetchc.code.disassembly import taken, written
+    from fetchc.code.disassembly import only_read
     from fetchc.target.machines import call_rules
 
     machine, program = site.architecture, site.program
@@ -162,8 +162,7 @@ def _registers_only_read(site: Site, function: Function) -> frozenset[Place]:
         return frozenset()
     code = program.code(function.address, function.size or 0)
     try:
-        names = taken(code, function.address, machine.name)
-        names -= written(code, function.address, machine.name)
+        names = only_read(code, function.address, machine.name)
     except CompileError:
         return frozenset()  # without a disassembler
     return frozenset(

@@ -34,6 +34,7 @@ __all__ = [
     "jump_targets",
     "keeps",
     "not_code",
+    "only_read",
     "stack_accesses",
     "swept",
     "taken",
@@ -348,6 +349,15 @@ def written(code: bytes, address: Address, architecture: str) -> frozenset[str]:
     for instruction in instructions(code, address, architecture):
         found |= _names(instruction, instruction.regs_access()[1], architecture)
     return frozenset(found)
+
+
+def only_read(code: bytes, address: Address, architecture: str) -> frozenset[str]:
+    """The registers, by the kernel's names, that instructions of ``code`` read and none writes."""
+    read: set[str] = set()
+    for instruction in instructions(code, address, architecture):
+        if _depends(instruction):
+            read |= _names(instruction, instruction.regs_access()[0], architecture)
+    return frozenset(read - written(code, address, architecture))
 
 
 def bytes_left(

@@ -29,7 +29,8 @@ KEPT void mark(void) { sink++; }
 
 @dataclass
 class Function:
-    """One function. ``asked`` are its expressions; those of ``needed`` its code uses.
+    """One function. ``asked`` are its expressions; those of ``needed`` its code uses, those of
+    ``returned`` for its result alone: a copy of which no call takes the result may lack them.
 
     ``marked`` are those of its line ``mark();``, which is ``line``, 0 where it has none.
     """
@@ -40,6 +41,7 @@ class Function:
     calls: list[str]
     asked: list[str] = field(default_factory=list)
     needed: set[str] = field(default_factory=set)
+    returned: set[str] = field(default_factory=set)
     marked: list[str] = field(default_factory=list)
     line: int = 0
 
@@ -133,12 +135,13 @@ class _Drawing:
         declaration = f"{how}{result} {name}({', '.join(parameters)})"
         marked = _Marked()
         spaces = f"n{number}" if self.plus and others else ""
-        body, needed, value = self.body(leaves, result, marked, spaces)
+        body, needed, returned, value = self.body(leaves, result, marked, spaces)
         if spaces and f" using namespace {spaces};" in body.split("\n")[:1]:
             # There `bothN` is ambiguous.
             others = [(f"::both{number}",) * 2, (f"only{number}", f"{spaces}::only{number}")]
         asked = [leaf.asked for leaf in leaves]
-        one = Function(name, declaration, body, [], asked + [text for text, _ in others], needed)
+        asked += [text for text, _ in others]
+        one = Function(name, declaration, body, [], asked, needed, returned)
         if marked.there:
             one.marked = list(one.asked)
             one.marked += [text for text in marked.hidden if text not in one.marked]
@@ -163,9 +166,10 @@ class _Drawing:
             was, now = f"EVENT {other.name}{end}", f"EVENT {name}{end}"
             spelled = [call.replace(was, now) for call in spelled]
         declaration = other.declaration.replace(f" {other.name}(", f" {name}(")
-        asked, needed = list(other.asked), set(other.needed)
+        asked, needed, marked = list(other.asked), set(other.needed), list(other.marked)
+        returned = set(other.returned)
         self.functions.append(
-            Function(name, declaration, other.body, spelled, asked, needed, list(other.marked))
+            Function(name, declaration, other.body, spelled, asked, needed, returned, marked)
         )
 
     def pack(self, number: int) -> None:
@@ -177,7 +181,7 @@ class _Drawing:
         leaves += [_Leaf(f"args#{n}", kind) for n, kind in enumerate(kinds)]
         arguments = [(leaf.text.replace("#", "_"), leaf.kind, [leaf]) for leaf in leaves]
         texts = [leaf.asked for leaf in leaves]
-        one = Function(name, declaration, body, [], texts, set(texts), list(texts))
+        one = Function(name, declaration, body, [], texts, set(texts), set(), list(texts))
         there = _Marked(there=True)
         one.calls.append(self.call(one, arguments, leaves, "void", "", False, [], there))
         self.functions.append(one)
@@ -224,8 +228,8 @@ class _Drawing:
 
     def body(
         self, leaves: list[_Leaf], result: str, marked: _Marked, spaces: str
-    ) -> tuple[str, set[str], str]:
-        lines, needed, summed = [" sink++;"], set(), ["0L"]
+    ) -> tuple[str, set[str], set[str], str]:
+        lines, needed, returned, summed = [" sink++;"], set(), set(), ["0L"]
         assignments: dict[str, str] = {}
         for leaf in leaves:
             which = self.random.random()
@@ -235,6 +239,7 @@ class _Drawing:
                 needed.add(leaf.asked)
                 if self.random.random() < 0.4:
                     summed.append(written)
+                    returned.add(leaf.asked)
                 else:
                     lines.append(f" sink += {written};")
             elif which < 0.65 and not wide:
@@ -255,9 +260,10 @@ class _Drawing:
         value = " + ".join(summed)
         if result == "void":
             lines.append(f" sink += {value};")
+            returned.clear()
         else:
             lines.append(f" return ({result})({value});")
-        return "\n".join(lines), needed, value
+        return "\n".join(lines), needed, returned, value
 
     def marked(self, leaves: list[_Leaf], marked: _Marked, spaces: str) -> list[str]:
         """The line ``mark();``, in a block that may hide names."""
