@@ -16,7 +16,7 @@ from itertools import combinations
 from fetchc.abi import convention_for, entry_places
 from fetchc.abi.go_abi import Shapes
 from fetchc.abi.signature import UnclassifiedError
-from fetchc.diag.diagnostic import reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.entities import (
     Absent,
     FrameRelative,
@@ -29,6 +29,7 @@ from fetchc.program.entities import (
 from fetchc.program.types import PointerType
 from fetchc.quantities import Address, ByteOffset, ByteSize
 from fetchc.record import Record
+from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from fetchc.code.go_closure_code import Content, Fill
     from fetchc.program.entities import Function, Place, Variable
     from fetchc.quantities import TypeId
-    from fetchc.source import Span
     from fetchc.target.machines import GoRules
 
     Part = tuple[int, int]  # offset in the variable, bytes
@@ -208,14 +208,22 @@ def arrange_pieces(site: Site, function: Function, variable: Variable, place: Pl
 
 
 def _home(site: Site, function: Function, variable: Variable) -> int | None:
-    # Where the caller has put a parameter, from the frame's base; None of what is in registers.
+    # Where the caller has put a parameter, from the frame's base; None of what is in registers,
+    # and where parameters without a name may shift it.
     if variable.kind != "parameter":
         return None
+    from fetchc.check.go_parameters import go_place
+
     parameters = site.program.parameters(function)
     places = entry_places(site.program, convention_for(site.program, function), function)
-    for parameter, place in zip(parameters, places, strict=True):
-        if parameter.die == variable.die and isinstance(place, InMemory):
-            return place.offset - site.architecture.entry_stack_bytes
+    for position, parameter in enumerate(parameters):
+        if parameter.die == variable.die and isinstance(places[position], InMemory):
+            try:
+                place, _ = go_place(site, function, parameters, places, position, Span(0, 0))
+            except CompileError:
+                return None
+            if isinstance(place, InMemory):
+                return place.offset - site.architecture.entry_stack_bytes
     return None
 
 

@@ -8,6 +8,7 @@ one.
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,7 @@ from fetchc.lang.go_language import GO
 from fetchc.program.entities import Absent, InRegister, Pieces
 from fetchc.quantities import Address
 from fetchc.target.machines import architecture
+from tests.support.go_programs import go_program
 from tests.support.programs import fixture
 
 PACKAGES = ("strconv.", "main.", "fmt.", "reflect.", "os.")
@@ -90,3 +92,35 @@ def test_a_part_is_read_where_it_is_or_not_at_all(
     except fetchc.CompileError as refusal:
         found = refusal.diagnostics[0].code
     assert found == expected
+
+
+BLANK = """
+package main
+
+var sink int
+
+//go:noinline
+func mark() {}
+
+//go:noinline
+func f(a []byte, _ int, b []int32, c []byte, d string, e []int32) int {
+	sink += int(e[0])
+	mark()
+	sink += len(d)
+	return sink
+}
+
+func main() { println(f(nil, 1, nil, nil, "d", []int32{1, 2, 3})) }
+"""
+
+
+def test_a_parameter_without_a_name_shifts_parts_on_the_stack(tmp_path: Path) -> None:
+    # Go 1.19 does not list `_ int`, which puts c on the stack. Two parts of e are described: its
+    # address and length would be length and capacity of what began 8 bytes before.
+    program = fetchc.open(str(go_program("1.19", tmp_path, BLANK, name="blank")))
+    probe = program.probe("main.f", at=":12")
+    assert probe.compile("&e[0]").fetcharg == "+56(%sp):x64"
+    assert probe.compile("len(e)").fetcharg == "+64(%sp):s64"
+    with pytest.raises(fetchc.CompileError) as refused:
+        probe.compile("cap(e)")
+    assert refused.value.diagnostics[0].code == "FC0401"
