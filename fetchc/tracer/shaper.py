@@ -424,11 +424,12 @@ class Shaper:
             assert isinstance(start, Deref)
             pointers, at = self.fields.block(start, count * checker.program.word_bytes)
             return Leaf(leaf.field, leaf.decode, at, 0, 0, leaf.guards, total, pointers)
-        if isinstance(found, Memory) and inner.row is not None:
-            count = min(total, max(1, limits.row // inner.row.size))
-            return self._row(found, inner.row, count, node, total)
+        row = None if inner.are_counted_strings else inner.row
+        if isinstance(found, Memory) and row is not None:
+            count = min(total, max(1, limits.row // row.size))
+            return self._row(found, row, count, node, total)
         self._fetch_bytes(node, limits)
-        rows = inner.row is not None or inner.are_arrays
+        rows = row is not None or inner.are_arrays
         most = max(1, limits.row // (inner.size or 1)) if rows else limits.items
         items = self._items(node, min(total, most), limits if rows else limits.inner())
         return ListShape(items.items, self._guards_of(node), total)

@@ -37,7 +37,7 @@ METHODS = {
     "Join": (
         CORE,
         "String.Join(string, string[])",
-        ["value.Length", "value[0]", "value[2]", "value"],
+        ["value.Length", "value[0]", "value[2]", "value", "value[1:3]"],
     ),
 }
 ENVIRONMENT = (

@@ -68,7 +68,8 @@ public class Calls {
         Func<string, string[], string> join = String.Join;
         for (int i = 0; i < 2; i++) {
             Told("Join", parts.Length + ", " + Quoted(parts[0]) + ", " + Quoted(parts[2])
-                + ", [" + Quoted(parts[0]) + ", null, " + Quoted(parts[2]) + "]");
+                + ", [" + Quoted(parts[0]) + ", null, " + Quoted(parts[2]) + "], [null, "
+                + Quoted(parts[2]) + "]");
             join("|", parts);
         }
         for (int i = 0; i < 3; i++) {
