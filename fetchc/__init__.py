@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Error,
         TracerError,
     )
+    from fetchc.driver.visible_members import VisibleMember as Member
     from fetchc.driver.visible_variables import VisibleVariable as Variable
     from fetchc.tracer.events import Event
 
@@ -34,6 +35,7 @@ __all__ = [
     "Environment",
     "Error",
     "Event",
+    "Member",
     "Probe",
     "Program",
     "TracerError",
@@ -54,6 +56,7 @@ _HOMES = {
     "Environment": "fetchc.debuginfo.environment",
     "Error": "fetchc.diag.diagnostic",
     "Event": "fetchc.tracer.events",
+    "Member": "fetchc.driver.visible_members",
     "Probe": "fetchc.api.probe",
     "Program": "fetchc.api.library",
     "TracerError": "fetchc.diag.diagnostic",
@@ -69,7 +72,7 @@ def __getattr__(name: str) -> object:
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'fetchc' has no attribute {name!r}")
-    own = "VisibleVariable" if name == "Variable" else name
+    own = f"Visible{name}" if name in ("Member", "Variable") else name
     return getattr(__import__(home, fromlist=[own]), own)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fetchc.driver.explain_fetch import Explained
     from fetchc.driver.expression_completion import Candidate
     from fetchc.driver.probe_output import Named
+    from fetchc.driver.visible_members import VisibleMember
     from fetchc.driver.visible_variables import ParameterPlace, VisibleVariable
     from fetchc.emit.output_formats import Event, Written
     from fetchc.ir.fetch import Decode
@@ -132,6 +133,17 @@ class Argument:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """What can surprise of the bare fetch: a text that runs on, a place by one source."""
         return (self._bare or self.whole).warnings
+
+    @property
+    def kernels(self) -> tuple[tuple[str, str | None], ...]:
+        """The versions of Linux that accept it: the first and the last of each range.
+
+        The last one is None where the newest version that fetchc knows accepts it, too.
+        """
+        from fetchc.driver.check_definitions import accepted_by
+
+        parts = (self._bare or self.whole).parts
+        return accepted_by(self.probe._found, [part.fetch for part in parts])
 
 
 _NOT_HERE = "`{}` cannot be fetched here: "  # a value beside its name needs no such words
@@ -307,6 +319,41 @@ class Probe:
 
         with self._lock:
             return parameter_places(self._program, self._found)
+
+    def member(self, text: str) -> VisibleMember:
+        """An expression as one of :meth:`members`: its type, its fetch-arg or why there is none.
+
+        Raises CompileError where it cannot be parsed.
+        """
+        given(text, "an argument", None)
+        from fetchc.driver.visible_members import member
+
+        with self._lock:
+            return member(self._found, self._kernel, text)
+
+    def members(self, text: str) -> tuple[VisibleMember, ...]:
+        """What an expression leads to: members with their offsets, elements, holes.
+
+        Each has its expression, and its fetch-arg or why there is none; empty of a number. Raises
+        CompileError where the expression means nothing here.
+        """
+        given(text, "an argument", None)
+        from fetchc.driver.visible_members import members
+
+        with self._lock:
+            return members(self._found, self._kernel, text)
+
+    def lines(self) -> tuple[str, tuple[int, ...]]:
+        """The source file of the function, and its lines with code of its own.
+
+        Empty where the debug information has none.
+        """
+        function, found = self.function, None
+        with self._lock:
+            code_map = self._program.code_map()
+            if code_map is not None and function is not None:
+                found = code_map.lines_of(function)
+        return ("", ()) if found is None else (found[0], tuple(sorted(found[1])))
 
     def completions(self, text: str) -> list[Candidate]:
         """How an argument that begins with ``text`` can go on; empty where nothing fits."""

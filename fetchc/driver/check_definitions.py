@@ -23,24 +23,26 @@ from fetchc.emit.probe_definition import (
     size_problem,
 )
 from fetchc.ir.fetch import KernelValue, ReturnValue
+from fetchc.ir.fetch_rules import verify
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax.definition_parser import is_definition, read_definition
 from fetchc.syntax.fetcharg_parser import kernel_number, read_fetch
 from fetchc.syntax.syntax_errors import kernel_format
-from fetchc.target.kernel_versions import dotted, kernel, previous, turns
+from fetchc.target.kernel_versions import dotted, kernel, turns, version_ranges
 from fetchc.target.machines import architecture, tables_under
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Sequence
 
+    from fetchc.check.probe_site import ProbePoint
     from fetchc.ir.fetch import Fetch
     from fetchc.syntax.definition_parser import PlaceText
     from fetchc.syntax.fetcharg_parser import Piece
-    from fetchc.target.kernel_versions import Kernel, Version
+    from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["Checked", "ReadLine", "check_definition", "hinted"]
+__all__ = ["Checked", "ReadLine", "accepted_by", "check_definition", "hinted"]
 
 # ------------------------------------------------------------------------------
 # The definition of a probe that somebody wrote: what is wrong with it, and where.
@@ -356,18 +358,29 @@ def _checked(text: str, rules: Kernel, machine: str) -> tuple[Checked, str | Non
     if line.path is None or line.offset is None:
         kind = line.kind.removesuffix("_inside")
         warnings = () if problems else _unknown(line, rules)
-        return Checked(text, kind, problems, warnings, _ranges(accepted)), line.path
+        return Checked(text, kind, problems, warnings, version_ranges(accepted)), line.path
     from fetchc.driver.definition_places import harmful, look, nop_at
 
     broken, warnings = look(line.path, line.offset, line.path_place, line.place)
-    ranges = _ranges(accepted)
+    good = version_ranges(accepted)
     if nop := nop_at(line.path, line.offset, machine):
         harmed = [each.replaced_nop(machine) == nop for each in _kernels()]
-        ranges = _ranges([good and not harm for good, harm in zip(accepted, harmed, strict=True)])
+        unharmed = [one and not harm for one, harm in zip(accepted, harmed, strict=True)]
+        good = version_ranges(unharmed)
         if rules.replaced_nop(machine) == nop:
             problems += (harmful(rules, nop, line.offset, line.place),)
-    checked = Checked(text, line.kind, problems + broken, warnings, () if broken else ranges)
+    checked = Checked(text, line.kind, problems + broken, warnings, () if broken else good)
     return checked, line.path
+
+
+def accepted_by(found: ProbePoint, fetches: Sequence[Fetch]) -> tuple[tuple[str, str | None], ...]:
+    """The versions that accept all of ``fetches`` at a probe point, as ``Checked.ranges``."""
+    site = found.site
+    named = site.architecture.named
+    accepted = [
+        not any(verify(one, each, site.probe_kind, named) for one in fetches) for each in _kernels()
+    ]
+    return version_ranges(accepted)
 
 
 @cache
@@ -404,22 +417,7 @@ def _fetch(text: str, rules: Kernel, registers: Container[str]) -> Checked:
         return read.name_problems(version) + read.problems_for(version, kind, registers)
 
     accepted = [not problems(each) for each in _kernels()]
-    return Checked(text, kind, tuple(problems(rules)), (), _ranges(accepted))
-
-
-def _ranges(accepted: list[bool]) -> tuple[tuple[str, str | None], ...]:
-    # Neighbouring turns with the same verdict are one range.
-    found: list[tuple[str, str | None]] = []
-    first: Version | None = None
-    for turn, good in zip(turns(), accepted, strict=True):
-        if good and first is None:
-            first = turn
-        elif not good and first is not None:
-            found.append((dotted(first), dotted(previous(turn))))
-            first = None
-    if first is not None:
-        found.append((dotted(first), None))
-    return tuple(found)
+    return Checked(text, kind, tuple(problems(rules)), (), version_ranges(accepted))
 
 
 # ------------------------------------------------------------------------------

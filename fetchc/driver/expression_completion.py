@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     # With the type of what is named, where it is a value.
     Offered = tuple["Candidate", TypeId | None]
 
-__all__ = ["Candidate", "completions", "grouped", "special_names"]
+__all__ = ["NAME", "Candidate", "completions", "grouped", "members_of", "special_names"]
 
 _MISSING = "fetchc__missing"  # a name that no program has
-_NAME = re.compile(r"(?:[$%]\w*|(?:\w|::)[\w#·]*(?:::[\w#·]*)*)$")
+NAME = re.compile(r"(?:[$%]\w*|(?:\w|::)[\w#·]*(?:::[\w#·]*)*)$")
+"""A name at the end of a text, as expressions have it."""
+
 _PATH = re.compile(r"[^\W\d][\w%~-]*(?:[./][\w%~-]*)*$")  # a type of Go: net/http.Req
 _KEYWORD = re.compile(r"\b(struct|union|enum|class)\s+$")
 _FORMAT = re.compile(r"(?<!:):(%?\w*)$")
@@ -76,7 +78,7 @@ def completions(found: ProbePoint, text: str) -> list[Candidate]:
         head = text[: format.start(1)]
         names = sorted(name for name in FORMATS if name.startswith(format[1]))
         return [Candidate(head + name, "a format", name[-1].isdecimal()) for name in names]
-    name = _NAME.search(text)
+    name = NAME.search(text)
     head, begun = (text, "") if name is None else (text[: name.start()], name[0])
     if begun[:1].isdecimal():
         return []
@@ -137,7 +139,7 @@ def _members(checker: Checker, head: str, begun: str, closers: str) -> Iterator[
         return
     try:
         base = checker.check(node.base)
-        members = _members_of(checker, base)
+        members = members_of(checker, base)
     except CompileError:
         return
     yield from _named(checker, head, begun, members)
@@ -164,7 +166,7 @@ def _first_of_path(
 def _written(checker: Checker, type_id: TypeId) -> Iterator[Member]:
     # Bases that are templates, and tables of virtual functions, have names that are no names here.
     for member in all_members(checker, type_id):
-        if _NAME.fullmatch(member.name):
+        if NAME.fullmatch(member.name):
             yield member
 
 
@@ -173,7 +175,7 @@ def _named(
 ) -> Iterator[Offered]:
     seen = set()
     for name, type_id in members:
-        if name.startswith(begun) and name not in seen and _NAME.fullmatch(name):
+        if name.startswith(begun) and name not in seen and NAME.fullmatch(name):
             seen.add(name)
             yield Candidate(head + name, checker.spell(type_id)), type_id
 
@@ -188,8 +190,10 @@ def _member_node(node: Record) -> tree.Member | None:
     return None
 
 
-def _members_of(checker: Checker, base: Typed) -> Iterable[tuple[str, TypeId]]:
-    # Of the object that the base is or leads to, then of what that points to as a class does.
+def members_of(checker: Checker, base: Typed) -> Iterable[tuple[str, TypeId]]:
+    """Names and types of the members of the object that ``base`` is or leads to, then of what that
+    points to as a class does. Raises CompileError.
+    """
     holder = follow_pointer(checker, base, base.span)
     for _ in range(2):
         resolved = checker.resolved(holder.type)
@@ -226,7 +230,7 @@ def _variables(checker: Checker, head: str, begun: str) -> Iterator[Offered]:
     if this is None:
         return
     try:
-        members = list(_members_of(checker, scope.variable_object(checker, this, Span(0, 0))))
+        members = list(members_of(checker, scope.variable_object(checker, this, Span(0, 0))))
     except CompileError:
         return
     members = [(name, type_id) for name, type_id in members if name not in seen]

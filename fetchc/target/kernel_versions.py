@@ -15,6 +15,7 @@ from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from fetchc.diag.diagnostic import Diagnostic
@@ -32,6 +33,7 @@ __all__ = [
     "previous",
     "running_version",
     "turns",
+    "version_ranges",
 ]
 
 BPF = "bpf"
@@ -250,6 +252,24 @@ def turns() -> tuple[Version, ...]:
             found.update([rule.first, *[first for _, first in rule.firsts]])
             found.update([turn for turn in (rule.until, rule.by_type) if turn is not None])
     return tuple(sorted(found))
+
+
+def version_ranges(accepted: Sequence[bool]) -> tuple[tuple[str, str | None], ...]:
+    """The ranges of versions with a good verdict: the first and the last, None of what lasts.
+
+    ``accepted`` has the verdict of each of :func:`turns`.
+    """
+    found: list[tuple[str, str | None]] = []
+    first: Version | None = None
+    for turn, good in zip(turns(), accepted, strict=True):
+        if good and first is None:
+            first = turn
+        elif not good and first is not None:
+            found.append((dotted(first), dotted(previous(turn))))
+            first = None
+    if first is not None:
+        found.append((dotted(first), None))
+    return tuple(found)
 
 
 def previous(version: Version) -> Version:
