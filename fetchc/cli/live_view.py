@@ -11,8 +11,8 @@ import sys
 import time
 from collections import deque
 
-from fetchc.cli.trace_tables import bar_label
 from fetchc.diag.render import printable
+from fetchc.tracer.tables import bar_label
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

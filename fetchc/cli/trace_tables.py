@@ -12,7 +12,7 @@ from itertools import zip_longest
 from fetchc.cli.trace_request import value_of
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import CutString, EntryCount, printed
-from fetchc.tracer.tables import Cell, Table, number
+from fetchc.tracer.tables import Cell, Table, bar_lines, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     ValueOf = Callable[[Hit], Value]
     KeyOf = Callable[[Hit], Hashable]
 
-__all__ = ["Summary", "Tally", "bar_label", "key_of", "key_shown", "key_value", "summed"]
+__all__ = ["Summary", "Tally", "key_of", "key_shown", "key_value", "summed"]
 
 _BAR = 52  # columns
 _QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
@@ -112,7 +112,7 @@ class Tally:
                 if measure.kind == "histogram" and cell.buckets:
                     yield ""
                     yield f"{_unit(measure)}:"
-                    yield from _bars(cell)
+                    yield from bar_lines(list(cell.bars()), _BAR)
         yield ""
         yield from self.lines()
 
@@ -282,14 +282,6 @@ def _columns(
         yield "  ".join(cells).rstrip()
 
 
-def _bars(cell: Cell) -> Iterator[str]:
-    bars = list(cell.bars())
-    most = max(count for _, _, count in bars)
-    for low, high, count in bars:
-        bar = "@" * (count * _BAR // most)
-        yield f"{bar_label(low, high):<16} {count:>9} |{bar:<{_BAR}}|"
-
-
 def _distributions(rows: Iterable[Row], measures: Sequence[Measure]) -> dict[int, dict[int, str]]:
     # Of each histogram, of each row: a level for each bucket, of all rows the same buckets.
     found: dict[int, dict[int, str]] = {}
@@ -311,27 +303,6 @@ def _distributions(rows: Iterable[Row], measures: Sequence[Measure]) -> dict[int
 
 def _level(count: int, most: int) -> str:
     return " " if not count else _LEVELS[(count * len(_LEVELS) - 1) // most]
-
-
-_UNITS = ("", "K", "M", "G", "T", "P", "E")
-
-
-def bar_label(low: Number | None, high: Number) -> str:
-    """``(..., 0)``, ``[0]``, ``[1]``, ``[2, 4)``, ``[1K, 2K)``, ``[0.25, 0.5)``, ``[10, 20)``."""
-    if low is None:
-        return "(..., 0)"
-    if isinstance(low, int) and isinstance(high, int) and high - low == 1:
-        return f"[{_short(low)}]"
-    return f"[{_short(low)}, {_short(high)})"
-
-
-def _short(value: Number) -> str:
-    if not isinstance(value, int):
-        return f"{value:.4g}"
-    for step in range(len(_UNITS) - 1, 0, -1):
-        if value and not value % (1 << 10 * step):
-            return f"{value >> 10 * step}{_UNITS[step]}"
-    return str(value)
 
 
 # ------------------------------------------------------------------------------

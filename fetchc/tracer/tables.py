@@ -1,7 +1,7 @@
 """Tables of numbers by key: what ``--sum``, ``--histogram`` and ``--count-by`` count.
 
-Data only. The reader of events adds values to a table, one hit after another; an engine that counts
-in the kernel can fill the buckets from its maps. Tables of one shape merge, whoever filled them.
+The reader of events adds values to a table, one hit after another; an engine that counts in the
+kernel can fill the buckets from its maps. Tables of one shape merge, whoever filled them.
 ``fetchc.cli.trace_tables`` shows them.
 """
 
@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     Number = int | float
     Bar = tuple[Number | None, Number, int]
 
-__all__ = ["MOST_KEYS", "MOST_STEPS", "Cell", "Row", "Table", "bucket", "bucket_bounds", "number"]
+__all__ = [
+    "MOST_KEYS",
+    "MOST_STEPS",
+    "Cell",
+    "Row",
+    "Table",
+    "bar_label",
+    "bar_lines",
+    "bucket",
+    "bucket_bounds",
+    "number",
+]
 
 MOST_KEYS = 4096  # counted separately; a key like an address would fill the memory
 MOST_STEPS = 4096  # linear buckets of a cell
@@ -187,6 +198,35 @@ def _of_power(power: int, fractions: bool) -> tuple[Number | None, Number]:
     if exponent > 0:
         return 1 << (exponent - 1), 1 << exponent
     return math.ldexp(1, exponent - 1), math.ldexp(1, exponent)
+
+
+_UNITS = ("", "K", "M", "G", "T", "P", "E")
+
+
+def bar_label(low: Number | None, high: Number) -> str:
+    """``(..., 0)``, ``[0]``, ``[1]``, ``[2, 4)``, ``[1K, 2K)``, ``[0.25, 0.5)``, ``[10, 20)``."""
+    if low is None:
+        return "(..., 0)"
+    if isinstance(low, int) and isinstance(high, int) and high - low == 1:
+        return f"[{_short(low)}]"
+    return f"[{_short(low)}, {_short(high)})"
+
+
+def _short(value: Number) -> str:
+    if not isinstance(value, int):
+        return f"{value:.4g}"
+    for step in range(len(_UNITS) - 1, 0, -1):
+        if value and not value % (1 << 10 * step):
+            return f"{value >> 10 * step}{_UNITS[step]}"
+    return str(value)
+
+
+def bar_lines(bars: Sequence[Bar], width: int) -> Iterator[str]:
+    """A line a bar: its label, its count, and a bar of up to ``width`` columns."""
+    most = max([count for _, _, count in bars], default=0)
+    for low, high, count in bars:
+        bar = "@" * (count * width // max(most, 1))
+        yield f"{bar_label(low, high):<16} {count:>9} |{bar:<{width}}|"
 
 
 class Row:

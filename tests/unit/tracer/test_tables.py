@@ -8,8 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.cli.trace_tables import bar_label
-from fetchc.tracer.tables import MOST_STEPS, Cell, Table, bucket, bucket_bounds, number
+from fetchc.tracer.tables import (
+    MOST_STEPS,
+    Cell,
+    Table,
+    bar_label,
+    bucket,
+    bucket_bounds,
+    number,
+)
 
 INTEGERS = st.integers(-(1 << 64), 1 << 64)
 NUMBERS = st.one_of(INTEGERS, st.floats(allow_nan=False, allow_infinity=False))
