@@ -39,6 +39,7 @@ NAVIGATION = {
         "tutorials/kernel.md",
     ],
     "How to": [
+        "browse.md",
         "recipes.md",
         "slow-server.md",
         "how-to/go-service.md",

@@ -174,13 +174,13 @@ def _complete(options: Options, output: Output) -> None:
 
 
 def _apart(run: Callable[[Options, Output], int], options: Options, output: Output) -> int:
-    # What a stranger's process gives to read is read without the rights of root. `trace`, `add`
-    # and `btf` do that themselves, for all files, and `perfmap merge`, which writes.
+    # What a stranger's process gives to read is read without the rights of root. `trace`, `add`,
+    # `browse` and `btf` do that themselves, for all files, and `perfmap merge`, which writes.
     named = [options.binary, *options.binaries]
     if options.command == "perfmap" or options.binary.endswith(":"):
         named += [f"/proc/{pid}/exe" for pid in options.pids]
     foreign = os.geteuid() == 0 and any(path.startswith("/proc/") for path in named)
-    if not foreign or options.command in ("trace", "add", "btf"):
+    if not foreign or options.command in ("trace", "add", "btf", "browse"):
         return run(options, output)
     from fetchc.cli.parsing_child import Reader, of_stranger
 

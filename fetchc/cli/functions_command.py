@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
 
-__all__ = ["run"]
+__all__ = ["run", "say_none"]
 
 _STEP = 32  # functions between two reports of progress
 _SHOWN = 12  # names that a suggestion lists
@@ -39,9 +39,14 @@ def run(options: Options, output: Output) -> int:
     elif names:
         output.lines(program.spelled(names))
     if not found:
-        output.say(f"no function with code matches `{glob}` in {program.path}")
-        _suggest(program, glob, output)
+        say_none(program, glob, output)
     return 0 if found else 1
+
+
+def say_none(program: Program, glob: str, output: Output) -> None:
+    """Say that no function matches, and what to do."""
+    output.say(f"no function with code matches `{glob}` in {program.path}")
+    _suggest(program, glob, output)
 
 
 def _suggest(program: Program, glob: str, output: Output) -> None:

@@ -60,6 +60,7 @@ EXAMPLES = {
     "functions": "fetchc functions 'main.*' -x ./server",
     "variables": "fetchc variables 'main.(*server).handle' -x ./server",
     "types": "fetchc types 'struct request' -x ./server",
+    "browse": "fetchc browse -x ./server",
     "offsets": "fetchc offsets 'struct file.f_path' -x vmlinux-6.1 -x vmlinux-6.12",
     "btf": "fetchc btf 'struct request' -x ./server -o request.btf",
     "check": "fetchc check '+0(+8(%di)):string' --kernel 6.1",

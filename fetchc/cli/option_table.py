@@ -98,6 +98,10 @@ COMMANDS = {
         "types", "show the layout of types", ("operands", "GLOB"), 0, 1,
         (*_RUNNING, "drawn", *_READING),
     ),
+    "browse": Command(
+        "browse", "walk from functions to members and their live values, on the terminal",
+        ("operands", ""), 0, 0, (*_RUNNING, *_READING),
+    ),
     "offsets": Command(
         "offsets", "compare where members and parameters are, over many binaries",
         ("operands", "TYPE[.FIELD]"), 0, None,

@@ -72,6 +72,8 @@ def test_contracts_hold(tree: Path) -> None:
             "fetchc.tracer.shaper -> fetchc.program.types",
         ),
         ("rich", "cli/output", "import rich", "fetchc.cli.output -> rich"),
+        ("textual", "cli/output", "import textual", "fetchc.cli.output -> textual"),
+        ("browse", "browse/browser", "import fetchc.driver.listings", "fetchc.browse is not"),
         ("main", "api/library", "import argparse", "fetchc.api.library -> argparse"),
         (
             "no_circles",
