@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import shutil
 import textwrap
 
 from fetchc.cli.option_table import COMMANDS, OPTIONS
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "GROUPS", "explained", "grouped_options", "option_help", "synopsis"]
 
-_WIDTH = 80
+_WIDTH = 80  # columns, of a terminal that has as many
+_NARROWEST = 40
 _INDENT = 28  # where the help of an option begins
 
 # ------------------------------------------------------------------------------
@@ -151,23 +153,50 @@ def option_help(option: Option) -> tuple[str, str]:
     return flags, f"{option.help}{''.join(json)}"
 
 
+def _columns() -> int:
+    return max(_NARROWEST, min(_WIDTH, shutil.get_terminal_size((_WIDTH, 24)).columns))
+
+
+def _wrap(text: str, width: int, begin: str = "", then: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, width, initial_indent=begin, subsequent_indent=then,
+        break_on_hyphens=False, break_long_words=False,
+    )  # fmt: skip
+
+
+def _filled(words: Sequence[str], width: int, begin: str = "", then: str = "  ") -> list[str]:
+    lines = [begin + words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(then + word)
+    return lines
+
+
+def _shell_words(text: str) -> list[str]:
+    # What is in quotes is of one word, and keeps them.
+    return re.findall(r"(?:'[^']*'|[^\s'])+", text)
+
+
 def _usage(name: str, details: bool = False) -> str:
-    lines = textwrap.wrap(
-        f"usage: {synopsis(name)}", _WIDTH, subsequent_indent="  ", break_on_hyphens=False
-    )
+    width = _columns()
+    lines = _wrap(f"usage: {synopsis(name)}", width, then="  ")
     if not details:
         return "\n".join(lines)
-    lines += ["", *textwrap.wrap(COMMANDS[name].help, _WIDTH)]
+    lines += ["", *_wrap(COMMANDS[name].help, width)]
     for title, example, options in grouped_options(name):
-        lines += ["", f"{title}, such as {example}" if example else title]
+        head = f"{title}, such as" if example else title
+        lines += ["", *_filled([*head.split(), *_shell_words(example)], width)]
         for option in options:
             flags, help = option_help(option)
-            head = f"  {flags:<{_INDENT - 3}} "
-            lines += textwrap.wrap(
-                help, _WIDTH, initial_indent=head, subsequent_indent=" " * _INDENT,
-                break_on_hyphens=False, break_long_words=False, drop_whitespace=True,
-            )  # fmt: skip
-    return "\n".join([*lines, "", "Example", f"  {EXAMPLES[name]}"])
+            if width < _WIDTH:
+                lines += [f"  {flags}", *_wrap(help, width, "      ", "      ")]
+            else:
+                lines += _wrap(help, width, f"  {flags:<{_INDENT - 3}} ", " " * _INDENT)
+    # A command on several lines, as a shell takes it.
+    example = " \\\n".join(_filled(_shell_words(EXAMPLES[name]), width - 2, "  ", "    "))
+    return "\n".join([*lines, "", "Example", example])
 
 
 def _command_meant(words: Sequence[str]) -> str | None:
@@ -219,10 +248,9 @@ def _no_command(words: Sequence[str], output: Output) -> int:
     lines = ["usage: fetchc COMMAND ...", "", "commands:"]
     for name, command in COMMANDS.items():
         if not command.hidden:
-            lines += textwrap.wrap(
-                command.help, _WIDTH, initial_indent=f"  {name:<13}", subsequent_indent=" " * 15
-            )
-    lines += ["", "`fetchc help COMMAND` shows what a command takes, with an example"]
+            lines += _wrap(command.help, _columns(), f"  {name:<13}", " " * 15)
+    last = "`fetchc help COMMAND` shows what a command takes, with an example"
+    lines += ["", *_wrap(last, _columns())]
     if "-h" in words or "--help" in words:
         output.document("\n".join(lines))
         return 0

@@ -80,8 +80,30 @@ def test_help_of_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert "commands:" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", ["", *COMMANDS])
+def test_help_at_40_columns_has_the_same_words_whole(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = {}
+    for columns in (40, 57, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert main(["help", *[name] * bool(name)]) == 0
+        texts[columns] = capsys.readouterr().out
+        assert max(map(len, texts[columns].splitlines())) <= min(columns, 80)
+    # Not a word is broken, and the example on several lines is the same command.
+    words = [[one for one in text.split() if one != "\\"] for text in texts.values()]
+    assert words[0] == words[1] == words[2]
+    assert texts[80] == texts[200]
+    if name:
+        example = texts[40].partition("\nExample\n")[2].replace("\\\n", " ")
+        assert shlex.split(example) == shlex.split(EXAMPLES[name])
+
+
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_help_of_each_command(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_help_of_each_command(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert main(["help", name]) == 0
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
