@@ -187,6 +187,15 @@ def _meant(
         }
         named = {name: f"process {pid}" for pid, name in running.items() if not name.isdecimal()}
         found = _starting({**running, **named}, word)
+    elif what == "NAME":
+        from fetchc.tracer.persistent_probes import State, added_events, state_file
+
+        added, _ = added_events(State(state_file()))
+        names = {f"{one.group}/{one.event}": f"of {one.binary}" for one in added}
+        names = {name: of for name, of in names.items() if name not in options.operands}
+        found = _starting(names, word) or [
+            Candidate(name, of, False) for name, of in names.items() if word in name
+        ]
     elif what == "A":
         from fetchc.target.machines import tables_under
 

@@ -16,6 +16,7 @@ from fetchc.cli import main
 from fetchc.cli.complete_command import answer, bash_answer
 from fetchc.cli.option_table import COMMANDS, OPTIONS, Options
 from fetchc.privileges import NOBODY
+from fetchc.tracer.persistent_probes import AddedEvent, State, state_file
 
 CORPUS = Path(__file__).parents[3] / "corpus"
 C = str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5")
@@ -165,6 +166,22 @@ def test_what_takes_too_long_is_silent(
     monkeypatch.setattr(Options, "opened", opened)
     assert main(["complete", "words", "--", "compile", "-x", C, "-f", "vis"]) == 0
     assert capfd.readouterr() == ("", "")
+
+
+def test_remove_is_completed_with_what_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert texts("remove", "") == []
+    state = State(state_file())
+    with state.locked():
+        state.save([AddedEvent("shop", one, "/b", None, (), ("p:x",)) for one in ("pay", "order")])
+    assert sorted(texts("remove", "")) == ["shop/order", "shop/pay"]
+    assert texts("remove", "shop/o") == ["shop/order"]
+    assert texts("remove", "ord") == ["shop/order"]  # by a part of its name
+    assert texts("remove", "shop/order", "shop/") == ["shop/pay"]
+    Path(state.path).write_text("damaged")
+    assert texts("remove", "") == []
 
 
 def test_a_name_that_moves_the_cursor_is_not_offered() -> None:

@@ -16,6 +16,7 @@ from types import TracebackType
 import pytest
 
 from fetchc.cli.completion_command import SCRIPTS
+from fetchc.tracer.persistent_probes import AddedEvent, State
 
 CHECKOUT = Path(__file__).parents[3]
 GO = "-x corpus/go/dnsforward/bin/go1.27"
@@ -136,6 +137,16 @@ LINES = {
 def test_the_line_after_tab(name: str, tmp_path: Path) -> None:
     with shell(name, tmp_path) as one:
         assert {typed: one.line(typed + "\t") for typed in LINES} == LINES
+
+
+@pytest.mark.parametrize("name", ["bash", "zsh", "fish"])
+def test_names_of_added_probes(name: str, tmp_path: Path) -> None:
+    state = State(str(tmp_path / ".local/state/fetchc/definitions.json"))
+    with state.locked():
+        state.save([AddedEvent("shop", one, "/b", None, (), ("p:x",)) for one in ("pay", "order")])
+    with shell(name, tmp_path) as one:
+        assert one.line("fetchc remove sh\t") == "fetchc remove shop/"
+        assert one.line("fetchc remove shop/or\t") == "fetchc remove shop/order "
 
 
 def test_bash_lists_help_and_keeps_what_was_typed(tmp_path: Path) -> None:
