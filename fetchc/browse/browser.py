@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Ask = Callable[..., Any]
 
-__all__ = ["Browser", "matching"]
+__all__ = ["Browser", "Scope", "matching"]
 
 _SHOWN = 200  # functions of a list that somebody looks at
 
@@ -158,7 +158,7 @@ class Browser(App[None]):
         self.exit()
 
 
-class _Chosen(Screen[None]):
+class _ListScreen(Screen[None]):
     """A screen with a list to choose from."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -170,7 +170,7 @@ class _Chosen(Screen[None]):
     ]
 
     @property
-    def asking(self) -> Browser:
+    def browser(self) -> Browser:
         """The app."""
         assert isinstance(self.app, Browser)
         return self.app
@@ -199,12 +199,12 @@ class _Chosen(Screen[None]):
         self.query_one("#said", Static).update(text)
 
 
-class Functions(_Chosen):
+class Functions(_ListScreen):
     """Functions by a part of their names."""
 
     def compose(self) -> ComposeResult:
         """A line to type in, and what matches."""
-        yield Static(printable(" ".join(self.asking.target)), classes="title", markup=False)
+        yield Static(printable(" ".join(self.browser.target)), classes="title", markup=False)
         yield Input(placeholder="type a part of a function's name", compact=True)
         yield OptionList(markup=False, compact=True)
         yield Static("", id="said", markup=False)
@@ -219,13 +219,14 @@ class Functions(_Chosen):
         self._show(event.value)
 
     def _show(self, typed: str) -> None:
-        self._found = matching(self.asking.functions, typed)
+        self._found = matching(self.browser.functions, typed)
         listed = self.query_one(OptionList)
         listed.clear_options()
         listed.add_options([Option(printable(name)) for name in self._found[:_SHOWN]])
         listed.highlighted = 0 if self._found else None
-        more = len(self._found) - _SHOWN
-        self.say(f"{len(self._found)} functions" + (f", {_SHOWN} of them shown" * (more > 0)))
+        number = len(self._found)
+        said = "1 function" if number == 1 else f"{number} functions"
+        self.say(said + f", {_SHOWN} of them shown" * (number > _SHOWN))
 
     def on_input_submitted(self) -> None:
         """Take what is highlighted."""
@@ -235,7 +236,7 @@ class Functions(_Chosen):
         """Show the points of a function."""
         name = self._found[index]
         try:
-            points = self.asking.ask("points", name)
+            points = self.browser.ask("points", name)
         except Error as refused:
             self.say(_rendered(_said(refused), ""))
             return
@@ -246,7 +247,7 @@ def _rendered(diagnostics: Sequence[Diagnostic], text: str) -> str:
     return "\n".join([render(one, text) for one in diagnostics])
 
 
-class Points(_Chosen):
+class Points(_ListScreen):
     """The places in a function to probe."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -276,7 +277,7 @@ class Points(_Chosen):
         """Show what is in scope at a point."""
         point = self._points[index]
         try:
-            variables = self.asking.ask("variables", point)
+            variables = self.browser.ask("variables", point)
         except Error as refused:
             self.say(_rendered(_said(refused), ""))
             return
@@ -337,7 +338,7 @@ class Scope(Screen[None]):
         self._filter = ""
 
     @property
-    def _asking(self) -> Browser:
+    def _browser(self) -> Browser:
         assert isinstance(self.app, Browser)
         return self.app
 
@@ -403,7 +404,7 @@ class Scope(Screen[None]):
         if node.children or node.is_root or not node.data:
             return
         try:
-            members = self._asking.ask("members", self._point, node.data)
+            members = self._browser.ask("members", self._point, node.data)
         except Error:
             members = ()
         if members:
@@ -429,7 +430,7 @@ class Scope(Screen[None]):
     def _value(self, expression: str) -> Value | Error:
         if expression not in self._values:
             try:
-                self._values[expression] = self._asking.ask("value", self._point, expression)
+                self._values[expression] = self._browser.ask("value", self._point, expression)
             except Error as refused:
                 self._values[expression] = refused
         return self._values[expression]
@@ -468,13 +469,16 @@ class Scope(Screen[None]):
             how = "" if isinstance(value, Error) else value.counted
             named = [how or "--histogram", expression, "--interval", "1"]
         filter = ["--filter", self._filter] if self._filter else []
-        return [*named, *self._asking.target, *self._point.words, *filter]
+        return [*named, *self._browser.target, *self._point.words, *filter]
 
     def action_copy(self) -> None:
         """Copy the command to the terminal's clipboard (OSC 52), and show it."""
         command = command_line(["trace", *self._words()])
-        self._asking.copy_to_clipboard(command)
-        self._asking.copied = command
+        if not command.isprintable():
+            self._known("not copied: a shell takes characters of that name for keys")
+            return
+        self._browser.copy_to_clipboard(command)
+        self._browser.copied = command
         self._known("copied:")
 
     async def action_trace(self) -> None:
@@ -525,7 +529,7 @@ class Scope(Screen[None]):
 
     def _complete(self, text: str) -> list[str]:
         try:
-            found: list[str] = self._asking.ask("completions", self._point, text)
+            found: list[str] = self._browser.ask("completions", self._point, text)
         except Error:
             return []
         return found
@@ -558,7 +562,7 @@ class Scope(Screen[None]):
 
     def _add(self, expression: str) -> None:
         try:
-            found: Member = self._asking.ask("member", self._point, expression)
+            found: Member = self._browser.ask("member", self._point, expression)
         except Error as refused:
             self._known(_rendered(_said(refused), expression))
             return

@@ -21,6 +21,7 @@ from textual.containers import Vertical
 from textual.widgets import Log, Static
 
 import fetchc
+from fetchc.diag.render import printable
 from fetchc.tracer.tables import bar_lines
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ class TracePane(Vertical):
             if "interval" not in document:
                 continue  # the total, at the end
             for row in document["rows"]:
-                key = ", ".join([str(each) for each in row["key"]])
+                key = printable(", ".join([str(each) for each in row["key"]]))
                 self.hits += row["hits"]
                 self._hits_by_key[key] = self._hits_by_key.get(key, 0) + row["hits"]
                 for text, cell in row.get("values", {}).items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -26,8 +27,9 @@ from textual.pilot import Pilot
 from textual.widgets import Tree
 
 from docs.site import browse_picture
-from fetchc.browse.browser import Browser, matching
+from fetchc.browse.browser import Browser, Scope, matching
 from fetchc.browse.questions import Questions
+from fetchc.browse.trace_pane import TracePane
 
 CHECKOUT = Path(__file__).parents[3]
 SVG = "{http://www.w3.org/2000/svg}"
@@ -147,7 +149,7 @@ def test_the_mouse_chooses_and_opens() -> None:
 def test_back_leads_to_the_functions() -> None:
     shown = after(C, *VISIT, "escape", "escape")
     assert "visit" in shown.splitlines()
-    assert "1 functions" in shown
+    assert "1 function" in shown
 
 
 @pytest.mark.parametrize("path", [C, GO])
@@ -188,7 +190,7 @@ def test_without_colours_the_cursor_is_seen(monkeypatch: pytest.MonkeyPatch) -> 
     run(app, walk)
 
 
-def test_names_of_a_file_draw_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_names_of_a_file_draw_nothing_else() -> None:
     app = browser(C)
     app.functions = ["[bold]x[/bold]", "a\x1b[31mb", "\u202eevil"]
 
@@ -205,7 +207,38 @@ def test_names_of_a_file_draw_nothing_else(monkeypatch: pytest.MonkeyPatch) -> N
     run(app, walk)
 
 
-def test_a_file_that_cannot_be_read_any_more_is_said(tmp_path: Any) -> None:
+def test_a_name_that_types_into_a_shell_is_not_copied() -> None:
+    app = browser(C)
+
+    async def walk(pilot: Pilot[None]) -> None:
+        await pilot.press(*VISIT)
+        await pilot.pause()
+        assert isinstance(app.screen, Scope)
+        app.target = ["-x", "a\x1b[201~b"]  # the end of a bracketed paste
+        await pilot.press("enter")
+        await pilot.pause()
+        assert app.copied == app.clipboard == ""
+        assert "not copied" in drawn(app)
+
+    run(app, walk)
+
+
+def test_keys_of_a_table_are_printable() -> None:
+    app = browser(C)
+
+    async def walk(pilot: Pilot[None]) -> None:
+        await pilot.press(*VISIT)
+        await pilot.pause()
+        pane = app.screen.query_one(TracePane)
+        row = {"key": ["a\x1b[31m\n"], "hits": 3}
+        pane._take([json.dumps({"interval": [0, 1], "rows": [row]})], counted=True)
+        (line,) = pane._counted(40)
+        assert line == "        3  a\\x1b[31m\\n"
+
+    run(app, walk)
+
+
+def test_a_file_that_cannot_be_read_any_more_is_said() -> None:
     app = browser(C)
 
     def ask(*_: object) -> Any:
