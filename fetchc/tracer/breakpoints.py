@@ -375,7 +375,7 @@ class BreakpointSession:
                 continue
             self._addresses[event] = tuple(addresses)
             if self._plans[event].kind == "return-site":
-                continue  # the entry of that code is told of
+                continue  # the note is about the entry of that code
             if not addresses:
                 self.note(f"`{name}` has no code any more: its memory has other code")
             elif self._ring is not None and before[:1] != addresses[:1] and self._ring.addresses:

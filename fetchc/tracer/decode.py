@@ -442,7 +442,7 @@ class Decoder:
 
     def _format_of(self, plan: Plan) -> Format:
         # With the plan's own names: the event has those of the first plan.
-        if plan.event == self.plans[0].event:
+        if plan is self.plans[0] or plan.in_memory:
             return self._format
         names = own_names(plan, self.plans[0])
         fields = [

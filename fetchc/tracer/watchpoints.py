@@ -113,12 +113,21 @@ class WatchSession(FoundSession):
         return self._watches[plan.event].size
 
     def _place(self, plan: Plan) -> None:
+        watch = self._watches[plan.event]
+        same = [one.event for one in self._plans.values() if one.address == plan.address]
+        if same:
+            other = self._watches[same[0]]
+            where = f"`{watch.label}` is at the address of `{other.label}`, {plan.address:#x}"
+            if other.size != watch.size:
+                what = f"{where}, and {watch.size} bytes wide, not {other.size}"
+                raise refused("FC0722", what, help="watch one of them")
+            self.note(f"{where}: its writes are shown there")
+            return
         before = self._value(plan)
         super()._place(plan)
         # What is written meanwhile is an event, or was written before: nobody can say.
         if before == self._value(plan):
             self._before[plan.event] = before
-        watch = self._watches[plan.event]
         where = f"{watch.size} byte{'s' * (watch.size > 1)} at {plan.address:#x}"
         self.note(f"watching `{watch.label}`: {where} of process {self._pid}")
 

@@ -229,6 +229,11 @@ def test_an_address_comes_of_a_pointer_or_of_a_call(program: Path) -> None:
     # The dynamic linker sets items[0] before the program begins.
     _, events, said = traced(program, ["items[0]->pair.y"], script, "--count", "50")
     assert [event["args"]["items[0]->pair.y"] for event in events] == list(range(50))
+    # Two names of one variable.
+    watched = ["items[0]->pair.y", "first.pair.y"]
+    _, events, said = traced(program, watched, "handle 1\nhandle 2\n")
+    assert [event["args"]["first.pair.y"] for event in events] == [1, 2]
+    assert "note: `items[0]->pair.y` is at the address of `first.pair.y`, 0x" in said
     watched = ["it->pair.y", "items[1]->pair.y"]
     _, events, said = traced(program, watched, "small 1\n", "-f", "handle")
     assert events == []
@@ -368,6 +373,7 @@ def test_without_programs_values_carry_a_mark(
         (["longest"], "`longest` has the type `long double`"),
         (["first.number + 1"], "`first.number + 1` is computed"),
         (["odd.value"], "and a watchpoint of 4 bytes begins at a multiple of 4"),
+        (["ends[0]", "--watch", "*(char *)ends"], "and 1 bytes wide, not 4"),
         (["it", "-f", "handle"], "`it` is in a register"),
         (["word", "-f", "main", "--at", f":{INSIDE}"], "`word` has the type `char[16]`"),
         (["n", "-f", "main", "--at", f":{INSIDE}"], "`n` is on the stack"),
