@@ -24,7 +24,8 @@ def run(options: Options, output: Output) -> int:
         return answers(options, output)
     texts = [*options.operands, *options.expr]
     if not texts:
-        output.say("error: no expression is given", "", "usage: fetchc compile EXPR... -x BINARY")
+        output.say("error: no expression is given; `'$args'` is every parameter of a function")
+        output.say("", "usage: fetchc compile EXPR... -x BINARY")
         return 2
     if options.bpftrace_version and not _version(options.bpftrace_version):
         output.say(f"error: --bpftrace-version takes 0.27, not `{options.bpftrace_version}`")

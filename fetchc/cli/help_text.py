@@ -226,7 +226,8 @@ def _hints(name: str, words: Sequence[str], wrong: str) -> list[str]:
         return [] if meant is None else [f"did you mean `{meant}`?"]
     if wrong.startswith("--binary"):
         files = [word for word in own[1:] if os.path.isfile(word)]
-        return [f"name the file to probe with `-x`: `-x {files[0]}`"] if files else []
+        start = f"; to start it, too, end with `-- {files[0]}`" if files and command.starts else ""
+        return [f"name the file to probe with `-x`: `-x {files[0]}`{start}"] if files else []
     return []
 
 

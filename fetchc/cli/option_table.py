@@ -523,6 +523,7 @@ def _read(name: str, words: Sequence[str]) -> Options:
                     continue
             elif value is None:
                 value = next(rest, None)
+                value = None if value == "--" else value
             before = getattr(options, option.attribute)
             set_option(options, option, value)
             if again and getattr(options, option.attribute) != before:

@@ -229,7 +229,7 @@ def _together(options: Options) -> None:
     if options.engine == "breakpoint" and not options.program and len(options.pids) != 1:
         raise Usage("--engine breakpoint is of one process: add -p PID, or -- COMMAND")
     if not (options.watched or options.functions or options.at or options.operands or options.expr):
-        raise Usage("-f FUNCTION is missing")
+        raise Usage(f"-f FUNCTION is missing: `fetchc functions -x {options.binary}` lists them")
     if options.program and options.processes:
         raise Usage("--pid and a program to start exclude each other")
     if options.latency and options.since:
