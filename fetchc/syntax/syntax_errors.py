@@ -344,6 +344,10 @@ def _stops() -> tuple[tuple[int, str, frozenset[str], Message], ...]:
     return tuple(stops)
 
 
+_SYMBOLS = {"and": "&&", "or": "||", "mod": "%", "xor": "^"}
+"""Operators that other languages write in words."""
+
+
 def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Message:
     terminals = accepted(problem.states)
     closers = [text for kind, text in _CLOSERS.items() if kind in terminals]
@@ -359,6 +363,8 @@ def _by_expectation(start: str, problem: Unexpected, before: Span | None) -> Mes
         return Message("the expression ends too early", "more must follow", None, ())
     elif start == "argument" and "PLUS" in terminals:
         help = "write each expression as an argument of its own, in its own quotes"
+        if (symbol := _SYMBOLS.get(problem.token.text)) is not None:
+            return Message("`{token}` joins no values", "a word", f"write `{symbol}`", ())
         if problem.token.kind in _VALUES:
             message, label = "`{token}` begins a second expression", "a second expression"
         else:

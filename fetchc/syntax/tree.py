@@ -519,13 +519,10 @@ def number(text: str, span: Span) -> int:
 
     found = re.fullmatch(_FORM + _SUFFIX, text)
     if found is None or (found.lastgroup == "d" and len(found["d"]) > 1 and text[0] == "0"):
-        raise reject(
-            "FC0101",
-            f"`{shown(text)}` is not a number",
-            span,
-            "not a number",
-            help="write it as `10`, `0x1f`, `0b101` or `017` (octal)",
-        )
+        help = "write it as `10`, `0x1f`, `0b101` or `017` (octal)"
+        if re.fullmatch("[0-9]+(ns|us|ms|s|m|h)", text):
+            help = "a length of time is a number without a unit: nanoseconds in Go"
+        raise reject("FC0101", f"`{shown(text)}` is not a number", span, "not a number", help=help)
     form = found.lastgroup or "d"
     value = int(found[form], _BASES[form])
     if value >= 1 << _WORD_BITS:
