@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.checker import Checker
 from fetchc.check.probe_site import ProbePoint
-from fetchc.check.typed_tree import AssumedCount, Operation
+from fetchc.check.typed_tree import AssumedCount
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
@@ -65,12 +65,13 @@ def compile_argument(
     """
     checker = Checker(found.site)
     node = checker.check(argument.expression)
-    computed = None
-    if computes and isinstance(node, Operation):
+    computed = given = None
+    if computes:
         from fetchc.lower.operation_plan import calculation
 
-        given, lowered, decode = calculation(checker, node, argument.format, lower)
-        computed = given, decode
+        given = calculation(checker, node, argument.format, lower)
+    if given is not None:
+        computed, lowered = (given[0], given[2]), given[1]
     elif argument.format is None:
         lowered = lower(checker, node, whole)
     else:

@@ -426,7 +426,13 @@ class _Calculated:
 
     def _quotient(self, node: Calculation, first: str, second: str) -> str:
         operator, number = node.operator, node.number
-        left, right = self._variable(first), self._variable(second)
+        left, constant = self._variable(first), node.operands[1][0]
+        if isinstance(constant, int) and constant > 0:  # which no fault can come of
+            magnitude = self._variable(f"(uint64)({left} < 0 ? 0 - {left} : {left})")
+            result = f"(int64)({magnitude} {operator} (uint64){_literal(constant)})"
+            unsigned = f"({left} {operator} (uint64){_literal(constant)})"
+            return f"({left} < 0 ? 0 - {result} : {result})" if number.signed else unsigned
+        right = self._variable(second)
         self._faults.append(f"{right} == 0")
         if not number.signed:
             return f"({right} == 0 ? (uint64)0 : {left} {operator} {right})"

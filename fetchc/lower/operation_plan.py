@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from fetchc.check.conversions import number_of
-from fetchc.check.typed_tree import Constant, FloatConstant, Operation
+from fetchc.check.typed_tree import Computed, Constant, FloatConstant, Operation
 from fetchc.diag.diagnostic import reject
-from fetchc.ir.arithmetic import Calculation, Fetched, Number
+from fetchc.ir.arithmetic import TRUTH, Calculation, Fetched, Number
 from fetchc.ir.fetch import Decode
 from fetchc.lower.fetches import Lowered, plain
 from fetchc.record import Record
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import CompileError
     from fetchc.lower.argument_refusals import Lower
     from fetchc.syntax.tree import Format
+
+    Part = tuple[Calculation | Fetched | float, Number]
 
 __all__ = [
     "Operand",
@@ -94,22 +96,61 @@ def as_formatted(checker: Checker, node: Operation, format: Format) -> Operation
 
 
 def calculation(
-    checker: Checker, node: Operation, format: Format | None, lower: Lower
-) -> tuple[Calculation, tuple[Lowered, ...], Decode]:
+    checker: Checker, node: Typed, format: Format | None, lower: Lower
+) -> tuple[Calculation, tuple[Lowered, ...], Decode] | None:
     """What computes ``node``, the fetches that it needs, and what its result means.
 
-    Raises CompileError FC0308 for what is no number of one fetch.
+    None of what is fetched itself. Raises CompileError FC0308 for what is no number of one fetch.
     """
+    fetched: list[Lowered] = []
+    if isinstance(node, Computed) and format is None and all(one.times for one in node.terms):
+        described = plain(checker, node.type)
+        assert described is not None
+        return _sum(checker, node, fetched, lower), tuple(fetched), described.decode
+    if not isinstance(node, Operation):
+        return None
     planned = (
         operation_plan(checker, node, reader=False)
         if format is None
         else as_formatted(checker, node, format)
     )
-    fetched: list[Lowered] = []
     found = _calculation(checker, planned, fetched, lower)
     if not fetched:
         raise refuse_operation(checker, node)
     return found, tuple(fetched), planned.decode
+
+
+def _sum(checker: Checker, node: Computed, fetched: list[Lowered], lower: Lower) -> Calculation:
+    # The size of a container, as operations on words.
+    word = Number(8 * checker.program.word_bytes, True)
+
+    def number(one: Typed) -> tuple[Fetched, Number]:
+        return _fetched(checker, one, fetched, lower), number_of(checker, one) or word
+
+    def joined(operator: str, first: Part, second: Part) -> Part:
+        result = TRUTH if operator == "==" else word
+        return Calculation(operator, (first, second), word, "go", result), result
+
+    total: Part = (node.constant, word)
+    for one in node.terms:
+        term: Part = number(one.number)
+        if one.subtrahend is not None:
+            term = joined("-", term, number(one.subtrahend))
+        if one.each > 1:
+            term = joined("/", term, (one.each, word))
+        if one.times != 1:
+            term = joined("*", term, (one.times, word))
+        total = joined("+", term, total)
+    found, _ = joined("==", total, (0, word)) if node.is_zero else total
+    assert isinstance(found, Calculation)
+    return found
+
+
+def _fetched(checker: Checker, node: Typed, fetched: list[Lowered], lower: Lower) -> Fetched:
+    (found,) = lower(checker, node, False)
+    suffix = str(len(fetched)) if fetched else ""
+    fetched.append(Lowered(suffix, found.fetch, found.decode, found.type))
+    return Fetched(len(fetched) - 1)
 
 
 def _calculation(
@@ -122,11 +163,10 @@ def _calculation(
                 return value
             case Operation() as inner:
                 return _calculation(checker, operation_plan(checker, inner, False), fetched, lower)
+            case Computed() as inner if all(each.times for each in inner.terms):
+                return _sum(checker, inner, fetched, lower)
             case node:
-                (found,) = lower(checker, node, False)
-                suffix = str(len(fetched)) if fetched else ""
-                fetched.append(Lowered(suffix, found.fetch, found.decode, found.type))
-                return Fetched(len(fetched) - 1)
+                return _fetched(checker, node, fetched, lower)
 
     elements = len(planned.operands) - 1 if planned.operator == "[]" else 0
     listed = planned.operands[:2] if elements else planned.operands

@@ -9,6 +9,7 @@ import pytest
 import fetchc
 from tests.live.cpp_library import BUILDS, PARAMETERS, built, has_old_lists, printed
 from tests.live.traced import trace
+from tests.support.tools import bpftrace_version, run_bpftrace
 
 pytestmark = pytest.mark.live
 
@@ -106,3 +107,35 @@ def test_blocks_of_another_size_are_a_fault(
     asked: list[str | Path] = ["-x", made, "-f", "deques", "--format", "jsonl", "--", made]
     done = trace(capfd, "of.ints", "of.ints.back()", "of.ints.empty()", "of.ints[1]", *asked)
     assert [list(one.values()) for one in done.args] == [[None] * 4] * 6
+
+
+@pytest.mark.parametrize(
+    ("function", "some"),
+    [("adapted", ("of.priorities.size()", "of.vector.empty()", "of.list.empty()")),
+     ("packed", ("of.flags.size()", "of.none.empty()"))],
+)  # fmt: skip
+def test_bpftrace_computes_sizes(function: str, some: tuple[str, ...], tmp_path: Path) -> None:
+    version = bpftrace_version()
+    binary = built("computed.cc", "g++, -O0", tmp_path)
+    probe = fetchc.open(str(binary)).probe(function)
+    calls = printed(binary)[function]
+    taken: dict[str, fetchc.Argument] = {}
+    for text in calls[0]:
+        try:
+            argument = probe.compile(f"v{len(taken)}={text}", computes=True)
+        except fetchc.CompileError:
+            continue  # one of several values
+        if argument.whole.computed is not None:
+            taken[text] = argument
+    assert taken.keys() >= set(some)
+    twice = probe.compile(f"twice={some[0]} * 2 + 1", computes=True)
+    listed = [*taken.values(), twice]
+    program = probe.written("bpftrace", listed, "g", "sizes", version).text
+    reported, _ = run_bpftrace(program, binary, tmp_path)
+    (hits,) = reported.values()
+    assert len(hits) == len(calls)
+    for hit, call in zip(hits, calls, strict=True):
+        assert {text: int(hit[f"v{at}"], 0) for at, text in enumerate(taken)} == {
+            text: call[text] for text in taken
+        }
+        assert int(hit["twice"]) == 2 * int(str(call[some[0]])) + 1
