@@ -135,6 +135,8 @@ class Questions:
             if name not in names and not (found and name.startswith(("$arg", "$stack"))):
                 special = probe.member(name)
                 found += [special] if special.reason is None else []
+        # A return is probed for the results; what cannot be fetched comes last.
+        found.sort(key=lambda one: (one.reason is not None, not one.name.startswith("$ret")))
         return self._shortened(found)
 
     def members(self, point: Point, expression: str) -> tuple[Member, ...]:

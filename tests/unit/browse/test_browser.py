@@ -95,6 +95,12 @@ def test_variables_and_why_one_cannot_be_fetched() -> None:
     assert re.search(r"sum +int +-- `sum` cannot be fetched here", shown)
 
 
+def test_at_a_return_the_results_come_first() -> None:
+    shown = after(C, *VISIT[:-1], "down", "enter")
+    assert "fetchc trace '$retval' -x corpus/c/layouts/bin/gcc-O2-dwarf5 -f visit --return" in shown
+    assert re.search(r"\$retval .*\$retval:s32\n(.*\n)*.*depth .*--", shown)
+
+
 def test_the_expression_grows_with_its_fetch_arg_kernels_and_command() -> None:
     shown = after(C, *VISIT, "e", *"->to", "enter", "right", "down")
     assert "fetchc trace 'r->to->s' -x corpus/c/layouts/bin/gcc-O2-dwarf5 -f visit" in shown
@@ -112,7 +118,7 @@ def test_warnings_and_refusals_are_below_the_tree() -> None:
     shown = after(GO, *keys, *".Question[0].Name", "enter")
     assert "+0(+0(+40(%di))):string  (string)" in shown
     assert "warning[FC06" in shown
-    refused = after(C, *VISIT, "down", "down")
+    refused = after(C, *VISIT, "down", "down", "down")
     assert "error[FC0401]: `sum` cannot be fetched here" in refused
 
 
