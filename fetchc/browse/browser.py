@@ -224,6 +224,9 @@ class Functions(_ListScreen):
         listed.clear_options()
         listed.add_options([Option(printable(name)) for name in self._found[:_SHOWN]])
         listed.highlighted = 0 if self._found else None
+        self._say_number()
+
+    def _say_number(self) -> None:
         number = len(self._found)
         said = "1 function" if number == 1 else f"{number} functions"
         self.say(said + f", {_SHOWN} of them shown" * (number > _SHOWN))
@@ -234,12 +237,19 @@ class Functions(_ListScreen):
 
     def choose(self, index: int) -> None:
         """Show the points of a function."""
-        name = self._found[index]
+        # The first question about a function can read for seconds: it is drawn before that.
+        self.say("reading the debug information ...")
+        self.call_after_refresh(self._show_points, self._found[index])
+
+    def _show_points(self, name: str) -> None:
+        if not self.is_current:
+            return
         try:
             points = self.browser.ask("points", name)
         except Error as refused:
             self.say(_rendered(_said(refused), ""))
             return
+        self._say_number()
         self.app.push_screen(Points(name, points))
 
 
