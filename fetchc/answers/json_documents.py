@@ -11,6 +11,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Cursor,
     Deref,
     Image,
     Immediate,
@@ -22,6 +23,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    Walk,
     Word,
     chain,
 )
@@ -143,7 +145,7 @@ def value_document(value: Value, word_bytes: int) -> dict[str, Any]:
             begin = {"kind": "image", "offset": offset}
         case KernelValue(_, text):
             begin = {"kind": "kernel", "text": text}
-        case Deref():
+        case Deref() | Cursor() | Walk():
             raise AssertionError("a load below the innermost value")
         case _:
             assert_never(base)

@@ -41,6 +41,8 @@ _CALL, _EXIT = 0x85, 0x95
 _OPERATIONS = {
     "add": 0x00,
     "sub": 0x10,
+    "mul": 0x20,
+    "div": 0x30,
     "or": 0x40,
     "and": 0x50,
     "lsh": 0x60,
@@ -52,7 +54,9 @@ _OPERATIONS = {
 _CONDITIONS = {
     "always": 0x00, "eq": 0x10, "ge": 0x30, "set": 0x40, "ne": 0x50, "sgt": 0x60,
 }  # fmt: skip
-_MAP, _MAP_VALUE = 1, 2  # source registers that mark a wide immediate as a map, or a place in one
+# Source registers that mark a wide immediate as a map, a place in one, a function of the program.
+_MAP, _MAP_VALUE, _FUNCTION = 1, 2, 4
+_OWN_FUNCTION = 1  # source register of a call to a function of the program
 _PACK = struct.Struct("<BBhi").pack
 _SIGN = 1 << 31
 
@@ -79,6 +83,7 @@ class Assembler:
         self._listed: list[Instruction] = []
         self._labels: dict[str, int] = {}
         self._jumps: list[tuple[int, str]] = []
+        self._functions: list[tuple[int, str]] = []
         self._fresh = 0
 
     def __len__(self) -> int:
@@ -90,6 +95,9 @@ class Assembler:
         for position, label in self._jumps:
             distance = self._labels[label] - position - 1
             listed[position] = listed[position].replaced(offset=distance)
+        for position, label in self._functions:
+            distance = self._labels[label] - position - 1
+            listed[position] = listed[position].replaced(immediate=distance)
         return tuple(listed)
 
     def fresh(self) -> str:
@@ -100,6 +108,10 @@ class Assembler:
     def place(self, label: str) -> None:
         """The next instruction has that label."""
         self._labels[label] = len(self._listed)
+
+    def leads_to(self, label: str) -> bool:
+        """Whether a jump leads to the label; the kernel refuses what none does."""
+        return any(wanted == label for _, wanted in self._jumps)
 
     def _add(
         self,
@@ -131,6 +143,11 @@ class Assembler:
     def map_value(self, destination: int, file: int, offset: int) -> None:
         """The address of byte ``offset`` of the value of an array of one element."""
         self._wide(destination, _MAP_VALUE, file, offset)
+
+    def function(self, destination: int, label: str) -> None:
+        """The address of a function of the program, which begins at the label."""
+        self._functions.append((len(self._listed), label))
+        self._wide(destination, _FUNCTION, 0, 0)
 
     def _wide(self, destination: int, kind: int, low: int, high: int) -> None:
         self._add(_WIDE, destination, kind, immediate=_signed(low))
@@ -177,6 +194,11 @@ class Assembler:
     def call(self, helper: int) -> None:
         """Call a helper function by its number."""
         self._add(_CALL, immediate=helper)
+
+    def call_function(self, label: str) -> None:
+        """Call the function of the program that begins at the label."""
+        self._functions.append((len(self._listed), label))
+        self._add(_CALL, 0, _OWN_FUNCTION)
 
     def end(self, result: int = 0) -> None:
         """Return from the program."""

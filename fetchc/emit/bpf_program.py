@@ -4,6 +4,8 @@ One program makes one record for each hit: it reserves room in a ring buffer, ru
 submits. Nothing here needs a kernel. Registers: the context is ``pt_regs``, R8 the record, R7 the
 address that a step reads from, R9 a number of bytes; values of steps are in the program's stack.
 
+A walk is a function of the program (:class:`_Walk`), which the kernel calls once a round.
+
 The verifier follows every path, and two paths are one again where they differ in nothing that
 counts. So faults are kept in the record, whose bytes it does not track, and not in a register.
 """
@@ -27,13 +29,21 @@ from fetchc.emit.bpf_assembler import (
 )
 from fetchc.ir.steps import (
     ADDRESS,
+    CHANGED,
     COMM_BYTES,
+    COUNT,
     CPU,
+    ENDED,
+    ENTRIES,
+    FLAGS,
+    HEADER,
     NUMBER,
+    OWN,
     PAGE_BYTES,
     PROCESS,
     THREAD,
     TIME,
+    UNREAD,
     Aggregate,
     Arithmetic,
     Constant,
@@ -42,8 +52,11 @@ from fetchc.ir.steps import (
     EmitNumber,
     EmitText,
     LoadBias,
+    Loop,
+    ReadCursor,
     ReadMemory,
     ReadRegister,
+    Select,
     faults_of,
     operands,
 )
@@ -51,7 +64,7 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from fetchc.ir.steps import Measured, Program, Step
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
@@ -160,11 +173,13 @@ class Entry:
 class Code(Record):
     """A program. ``starts`` are, in rising order, the first instruction of each step.
 
-    Each comes with the names of the fields that the step is for.
+    Each comes with the names of the fields that the step is for. ``functions`` are the first
+    instructions of the functions that it has besides.
     """
 
     instructions: tuple[Instruction, ...]
     starts: tuple[tuple[int, tuple[str, ...]], ...]
+    functions: tuple[int, ...] = ()
 
     def bytes(self) -> bytes:
         """What bpf(2) loads."""
@@ -183,14 +198,35 @@ class Code(Record):
 def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
     """The rooms in bytes that each text of a record has, smallest first; none without texts.
 
-    A record is of the first size in which no text fills its room, or of the last one.
+    A record is of the first size in which no text fills its room, or of the last one. Raises
+    TooLarge where there is none.
     """
-    if not program.texts:
+    texts, size = program.texts, _record_bytes(program, 0)
+    for loop in _loops(program):
+        texts += loop.most * loop.entry.texts
+    if size > rules.record_bytes:
+        limit = f"and one has {rules.record_bytes}: ask for fewer of them"
+        raise TooLarge(f"the entries need a record of {size} bytes, {limit}")
+    if not texts:
         return ()
-    most = (rules.record_bytes - program.size) // program.texts // _WORD * _WORD
+    most = (rules.record_bytes - size) // texts // _WORD * _WORD
     if most < _ROOMS[0]:
-        raise TooLarge(f"a record has no room for {program.texts} texts")
+        raise TooLarge(f"a record has no room for {texts} texts")
     return tuple(dict.fromkeys([min(room, most) for room in _ROOMS]))
+
+
+def _loops(program: Program) -> list[Loop]:
+    return [step for step in program.steps if isinstance(step, Loop)]
+
+
+def _record_bytes(program: Program, room: int) -> int:
+    """The size of a record whose texts have ``room`` bytes each."""
+    entries = [loop.most * _entry_bytes(loop, room) for loop in _loops(program)]
+    return program.size + program.texts * room + sum(entries)
+
+
+def _entry_bytes(loop: Loop, room: int) -> int:
+    return _record_bytes(loop.entry, room) - HEADER
 
 
 _ROOMS = (64, 512, 4096)
@@ -256,8 +292,18 @@ class _Target(Record):
 
 
 class _Emitter:
-    def __init__(self, program: Program, target: _Target, asm: Assembler) -> None:
+    def __init__(
+        self,
+        program: Program,
+        target: _Target,
+        asm: Assembler,
+        cursors: tuple[int, int] = (FRAME, 0),
+        used: int = _WORD,
+    ) -> None:
+        """``cursors``: the register and offset where those are; ``used`` bytes of stack are."""
         self._program = program
+        self._steps = program.steps
+        self._cursors = cursors
         self._target = target
         self._helpers = target.rules.helpers
         self._read = self._helpers["copy_from_user" if target.sleepable else "probe_read_user"]
@@ -265,7 +311,9 @@ class _Emitter:
         self._larger: str | None = None  # where a larger record is begun
         self._asm = asm
         self._starts: list[tuple[int, tuple[str, ...]]] = []
-        self._places = _places(program.steps, target.rules.stack_bytes)
+        self._functions: list[int] = []
+        limit = target.rules.stack_bytes
+        self._places, self._end = _places(program.steps, limit, used, ())
 
     def code(self, counting: _Counting | None) -> Code:
         asm = self._asm
@@ -275,17 +323,19 @@ class _Emitter:
         if counting is not None:
             self._starts += counting.count()
         rooms = text_rooms(self._program, self._target.rules) or (0,)
+        walks: list[_Walk] = []
         for position, room in enumerate(rooms):
             self._room = room
             self._larger = asm.fresh() if position + 1 < len(rooms) else None
-            self._record(self._program.size + self._program.texts * room)
+            walks += self._record(_record_bytes(self._program, room))
             if self._larger is not None:
                 asm.place(self._larger)
                 self._starts.append((len(asm), ()))
                 asm.move(R1, R8)
                 asm.constant(R2, _NO_WAKE_UP)
                 asm.call(self._helpers["ringbuf_discard"])
-        return Code(asm.instructions(), tuple(self._starts))
+        functions = [walk.function(self._starts) for walk in walks]
+        return Code(asm.instructions(), tuple(self._starts), tuple(functions))
 
     def _only_threads(self, threads: int) -> None:
         asm, known = self._asm, self._asm.fresh()
@@ -296,15 +346,23 @@ class _Emitter:
         asm.end()
         asm.place(known)
 
-    def _record(self, size: int) -> None:
+    def _record(self, size: int) -> list[_Walk]:
+        # The walks of which the functions are to follow.
         asm = self._asm
         self._reserve(size)
         self._header()
-        for word in range(-(-self._program.faults // 64)):
-            asm.store_constant(R8, self._program.faults_at + _WORD * word, 0, _WORD)
+        self._no_faults()
+        walks: list[_Walk] = []
+        place = self._program.size + self._program.texts * self._room
         for position, step in enumerate(self._program.steps):
             self._starts.append((len(asm), self._program.fields[position]))
-            self._step(position, step)
+            if isinstance(step, Loop):
+                names = self._program.fields[position]
+                walks.append(_Walk(step, names, place, self._room, self._target, asm, self._end))
+                walks[-1].call(self, self._larger)
+                place += step.most * _entry_bytes(step, self._room)
+            else:
+                self._step(position, step)
         self._starts.append((len(asm), ()))
         stack = self._target.stack
         if stack is not None and stack.copied:
@@ -313,6 +371,7 @@ class _Emitter:
             self._walk_stack(size, stack)
         self._submit(size)
         asm.end()
+        return walks
 
     def _reserve(self, size: int) -> None:
         # Room for a record, to R8.
@@ -334,6 +393,10 @@ class _Emitter:
         self._asm.move(R1, R8)
         self._asm.constant(R2, _NO_WAKE_UP)
         self._asm.call(self._helpers["ringbuf_submit"])
+
+    def _no_faults(self) -> None:
+        for word in range(-(-self._program.faults // 64)):
+            self._asm.store_constant(R8, self._program.faults_at + _WORD * word, 0, _WORD)
 
     def _header(self) -> None:
         asm, helpers = self._asm, self._helpers
@@ -430,13 +493,14 @@ class _Emitter:
     def _step(self, position: int, step: Step) -> None:
         asm, place = self._asm, self._places.get(position, 0)
         match step:
-            case ReadRegister() | Constant():
+            case ReadRegister() | ReadCursor() | Constant():
                 pass  # taken from where it is by each step that uses it
             case LoadBias():
                 self._load_bias()
                 asm.store(FRAME, place, R0, 8)
             case ReadMemory(base=base, fault=fault):
                 failed, done = asm.fresh(), asm.fresh()
+                self._only_when(step, place, done)
                 self._unless_fault(base, failed)
                 self._load(step, place)
                 asm.jump_if("eq", R0, 0, done)
@@ -447,8 +511,19 @@ class _Emitter:
             case Arithmetic(operation=operation, left=left, right=right):
                 self._value(R1, left)
                 self._value(R2, right)
-                asm.compute(operation, R1, R2)
+                self._arithmetic(operation)
                 asm.store(FRAME, place, R1, 8)
+            case Select(condition=condition, nonzero=nonzero, zero=zero):
+                self._value(R1, condition)
+                self._nonzero()
+                asm.constant(R1, 0)
+                asm.compute("sub", R1, R3)
+                self._value(R2, nonzero)
+                self._value(R3, zero)
+                asm.compute("xor", R2, R3)
+                asm.compute("and", R2, R1)
+                asm.compute("xor", R2, R3)
+                asm.store(FRAME, place, R2, 8)
             case EmitNumber(value=value, at=at, size=size):
                 failed, done = asm.fresh(), asm.fresh()
                 self._unless_fault(value, failed)
@@ -469,18 +544,58 @@ class _Emitter:
                 asm.compute_with("add", R1, at)
                 asm.constant(R2, COMM_BYTES)
                 asm.call(self._helpers["get_current_comm"])
-            case Aggregate():
-                raise AssertionError("a record is not counted")
+            case Aggregate() | Loop():
+                raise AssertionError("a record is not counted, and an entry has no walks")
             case _:
                 assert_never(step)
 
-    def _load(self, step: ReadMemory, place: int) -> None:
-        # Into the stack; R0 is 0 where the memory could be read.
+    def _arithmetic(self, operation: str) -> None:
+        # Of R1 and R2, to R1. Without jumps: the verifier would follow both ways of each of them.
+        asm = self._asm
+        match operation:
+            case "eq":
+                asm.compute("xor", R1, R2)
+                self._nonzero()
+                asm.compute_with("xor", R3, 1)
+                asm.move(R1, R3)
+            case "lt":  # the borrow of R1 - R2
+                asm.move(R3, R1)
+                asm.compute_with("xor", R3, -1)
+                asm.move(R4, R3)
+                asm.compute("and", R4, R2)
+                asm.compute("or", R3, R2)
+                asm.compute("sub", R1, R2)
+                asm.compute("and", R1, R3)
+                asm.compute("or", R1, R4)
+                asm.compute_with("rsh", R1, 63)
+            case _:
+                asm.compute(operation, R1, R2)
+
+    def _nonzero(self) -> None:
+        # R3 is 1 where R1 is not 0, else 0.
+        asm = self._asm
+        asm.constant(R3, 0)
+        asm.compute("sub", R3, R1)
+        asm.compute("or", R3, R1)
+        asm.compute_with("rsh", R3, 63)
+
+    def _only_when(self, step: ReadMemory, place: int, done: str) -> None:
+        # A number that is not read is 0.
+        if step.when is not None:
+            self._asm.store_constant(FRAME, place, 0, _WORD)
+            self._value(R1, step.when)
+            self._asm.jump_if("eq", R1, 0, done)
+
+    def _load(self, step: ReadMemory, place: int, unless: int | None = None) -> None:
+        # Into the stack; R0 is 0 where the memory could be read. From nowhere, and R0 is 0, too,
+        # where the register `unless` has all bits.
         asm = self._asm
         if step.size < _WORD:
             asm.store_constant(FRAME, place, 0, _WORD)
         self._value(R3, step.base)
         asm.add(R3, step.offset, R1)
+        if unless is not None:
+            asm.compute("or", R3, unless)
         asm.move(R1, FRAME)
         asm.compute_with("add", R1, place)
         asm.constant(R2, step.size)
@@ -499,11 +614,14 @@ class _Emitter:
         asm.compute("sub", R0, R7)
 
     def _value(self, register: int, value: int) -> None:
-        match self._program.steps[value]:
+        match self._steps[value]:
             case ReadRegister(name=name):
                 self._asm.load(register, CONTEXT, self._target.machine.registers[name], 8)
             case Constant(value=number):
                 self._asm.constant(register, number)
+            case ReadCursor(number=number):
+                start, offset = self._cursors
+                self._asm.load(register, start, offset + _WORD * number, 8)
             case _:
                 self._asm.load(register, FRAME, self._places[value], 8)
 
@@ -674,6 +792,233 @@ class _SampleEmitter(_Emitter):
         self._asm.load(register, CONTEXT, machine.registers[machine.program_counter], 8)
 
 
+class _Straight(_Emitter):
+    """Steps of a walk that record nothing; a load that fails leads to the label ``failed``.
+
+    All values stay, below the ``used`` bytes of the stack.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        kept: Collection[int],
+        loop: Loop,
+        target: _Target,
+        asm: Assembler,
+        cursors: tuple[int, int],
+        used: int,
+    ) -> None:
+        super().__init__(loop.entry, target, asm, cursors)
+        self._steps = tuple(steps)
+        self._places, self._end = _places(steps, target.rules.stack_bytes, used, kept)
+
+    def emit(self, low: int, high: int, failed: str) -> None:
+        """The steps ``low`` to ``high``."""
+        asm = self._asm
+        for position in range(low, high):
+            step, place = self._steps[position], self._places.get(position, 0)
+            assert not isinstance(step, LoadBias | ReadRegister), "a walk has cursors alone"
+            if not isinstance(step, ReadMemory):
+                self._step(position, step)
+                continue
+            if step.when is None:
+                self._load(step, place)
+            else:  # without a jump, as above
+                self._value(R1, step.when)
+                self._nonzero()
+                asm.move(R9, R3)
+                asm.compute_with("add", R9, _NOWHERE)
+                self._load(step, place, R9)
+                asm.compute_with("xor", R9, -1)
+                asm.compute("and", R0, R9)
+            asm.jump_if("ne", R0, 0, failed)
+
+
+class _Walk:
+    """A walk: what calls its rounds, and the function that does one of them.
+
+    The words that a round finds are in the stack of the program, below its own values: the address
+    of the record, the cursors, the version. How many entries there are is in the record, whose
+    bytes the verifier does not track.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        names: tuple[str, ...],
+        place: int,
+        room: int,
+        target: _Target,
+        asm: Assembler,
+        used: int,
+    ) -> None:
+        """``place`` is that of the first entry in the record, ``room`` that of its texts."""
+        self._loop = loop
+        self._names = names
+        self._place = place
+        self._room = room
+        self._target = target
+        self._asm = asm
+        self._label = asm.fresh()
+        cursors = len(loop.start) + len(loop.places)
+        self._words = -used - _WORD * (cursors + 2)
+        self._used = -self._words
+
+    def call(self, emitter: _Emitter, larger: str | None) -> None:
+        """Walk, in the program itself; to ``larger`` where a text of an entry fills its room."""
+        loop, asm, at = self._loop, self._asm, self._loop.at
+        failed, done = asm.fresh(), asm.fresh()
+        stride = _entry_bytes(loop, self._room)
+        asm.constant(R1, stride << 16 | self._place)
+        asm.store(R8, at, R1, 4)
+        asm.store_constant(R8, at + ENTRIES, 0, 4)
+        asm.store_constant(R8, at + COUNT, 0, 8)
+        for value in loop.start:
+            emitter._unless_fault(value, failed)
+        for number, value in enumerate(loop.start, 1 + len(loop.places)):
+            emitter._value(R1, value)
+            self._forget(R1)
+            asm.store(FRAME, self._words + _WORD * number, R1, 8)
+        asm.store(FRAME, self._words, R8, 8)
+        cursors = FRAME, self._words + _WORD
+        kept = [one for one in (loop.count, loop.version) if one is not None]
+        check = _Straight(loop.check, kept, loop, self._target, asm, cursors, self._used)
+        self._stack = check._end
+        check.emit(0, len(loop.check), failed)
+        version = self._words + _WORD * (len(loop.start) + len(loop.places) + 1)
+        if loop.count is not None:
+            check._value(R1, loop.count)
+            asm.store(R8, at + COUNT, R1, 8)
+        if loop.version is not None:
+            check._value(R1, loop.version)
+            asm.store(FRAME, version, R1, 8)
+        self._rounds()
+        if larger is not None:
+            asm.load(R1, R8, at + FLAGS, 2)
+            asm.jump_if("set", R1, _LARGER, larger)
+        check.emit(0, len(loop.check), failed)
+        changed = asm.fresh()
+        compared = ((loop.count, R8, at + COUNT), (loop.version, FRAME, version))
+        for result, base, offset in compared:
+            if result is not None:
+                check._value(R1, result)
+                asm.load(R2, base, offset, 8)
+                asm.jump_if_both("ne", R1, R2, changed)
+        for label, flag in ((changed, CHANGED), (failed, UNREAD)):
+            if asm.leads_to(label):
+                asm.jump(done)
+                asm.place(label)
+                self._flag(flag)
+        asm.place(done)
+
+    def _rounds(self) -> None:
+        asm, loop, helpers = self._asm, self._loop, self._target.rules.helpers
+        if "loop" in helpers:
+            asm.constant(R1, loop.rounds)
+            asm.function(R2, self._label)
+            asm.move(R3, FRAME)
+            asm.compute_with("add", R3, self._words)
+            asm.constant(R4, 0)
+            asm.call(helpers["loop"])
+            return
+        # The verifier follows each round.
+        again, done = asm.fresh(), asm.fresh()
+        asm.constant(R9, min(loop.rounds, _FOLLOWED_ROUNDS))
+        asm.place(again)
+        asm.constant(R1, 0)
+        asm.move(R2, FRAME)
+        asm.compute_with("add", R2, self._words)
+        asm.call_function(self._label)
+        asm.jump_if("ne", R0, 0, done)
+        asm.compute_with("add", R9, -1)
+        asm.jump_if("ne", R9, 0, again)
+        asm.place(done)
+
+    def _forget(self, register: int) -> None:
+        # The verifier then knows nothing of the number: one round is to it as another.
+        self._asm.store(R8, self._loop.at + OWN, register, 8)
+        self._asm.load(register, R8, self._loop.at + OWN, 8)
+
+    def _flag(self, flag: int) -> None:
+        at = self._loop.at + FLAGS
+        self._asm.load(R1, R8, at, 2)
+        self._asm.compute_with("or", R1, flag)
+        self._asm.store(R8, at, R1, 2)
+
+    def function(self, starts: list[tuple[int, tuple[str, ...]]]) -> int:
+        """The function of a round; its first instruction. It returns 1 where it is the last one."""
+        loop, asm = self._loop, self._asm
+        first = len(asm)
+        starts.append((first, self._names))
+        asm.place(self._label)
+        asm.move(CONTEXT, R2)
+        ended, failed, larger, next, stop = [asm.fresh() for _ in range(5)]
+        kept = {loop.end, loop.found, *loop.places, *loop.next}
+        cursors = CONTEXT, _WORD
+        body = _Straight(loop.body, kept, loop, self._target, asm, cursors, _WORD)
+        moved = body._end + _WORD * len(loop.next)
+        entry = _EntryEmitter(loop.entry, self._target, asm, cursors, moved)
+        if self._stack + entry._end > self._target.rules.stack_bytes - _ROUNDED:
+            raise TooLarge(f"a walk needs {self._stack + entry._end} bytes of stack")
+        body.emit(0, loop.tested, failed)
+        body._value(R1, loop.end)
+        asm.jump_if("ne", R1, 0, ended)
+        body.emit(loop.tested, len(loop.body), failed)
+        for number, value in enumerate(loop.places, 1):
+            body._value(R1, value)
+            asm.store(CONTEXT, _WORD * number, R1, 8)
+        body._value(R1, loop.found)
+        asm.jump_if("eq", R1, 0, next)
+        asm.load(R8, CONTEXT, 0, 8)
+        if loop.count is None:
+            asm.load(R1, R8, loop.at + COUNT, 8)
+            asm.compute_with("add", R1, 1)
+            asm.store(R8, loop.at + COUNT, R1, 8)
+        asm.load(R1, R8, loop.at + ENTRIES, 2)
+        asm.jump_if("ge", R1, loop.most, next if loop.count is None else stop)
+        asm.move(R2, R1)
+        asm.compute_with("add", R2, 1)
+        asm.store(R8, loop.at + ENTRIES, R2, 2)
+        asm.compute_with("mul", R1, _entry_bytes(loop, self._room))
+        asm.compute_with("add", R1, self._place - HEADER)
+        asm.compute("add", R8, R1)
+        entry.entry(self._room, larger)
+        asm.place(next)
+        places = [-moved + _WORD * number for number in range(len(loop.next))]
+        for place, value in zip(places, loop.next, strict=True):
+            body._value(R1, value)
+            asm.store(FRAME, place, R1, 8)
+        asm.load(R8, CONTEXT, 0, 8)
+        for number, place in enumerate(places, 1 + len(loop.places)):
+            asm.load(R1, FRAME, place, 8)
+            self._forget(R1)
+            asm.store(CONTEXT, _WORD * number, R1, 8)
+        asm.end()
+        for label, flag in ((ended, ENDED), (failed, UNREAD), (larger, _LARGER), (stop, 0)):
+            if asm.leads_to(label):
+                asm.place(label)
+                asm.load(R8, CONTEXT, 0, 8)
+                self._flag(flag)
+                asm.end(1)
+        return first
+
+
+class _EntryEmitter(_Emitter):
+    """What is recorded of an entry: R8 is where its header would be."""
+
+    def entry(self, room: int, larger: str) -> None:
+        """All steps; to ``larger`` where a text fills its room."""
+        self._room, self._larger = room, larger
+        self._no_faults()
+        for position, step in enumerate(self._steps):
+            self._step(position, step)
+
+
+_LARGER = 8  # a flag that no record is submitted with: a text of an entry has filled its room
+_FOLLOWED_ROUNDS = 48  # where the verifier follows each of them
+_ROUNDED = 64  # bytes that the kernel may round the two stacks up by
+
+
 class _Counting(_Emitter):
     """Counts a hit in a map, whose key is made in the program's stack as a record would be.
 
@@ -691,8 +1036,7 @@ class _Counting(_Emitter):
         self._room = _ROOMS[0]
         self._size = key_bytes(program)
         many = len(aggregate.measures)
-        end = max([_WORD, *[-place for place in self._places.values()]])
-        self._numbers = -end - _WORD * many
+        self._numbers = -self._end - _WORD * many
         self._entry = self._numbers - Entry.at(many)
         self._key = self._entry - self._size
         if -self._key > target.rules.stack_bytes:
@@ -877,21 +1221,24 @@ def _bit(fault: int) -> int:
     return 1 << bit if bit < 31 else -(1 << 31)  # sign-extended; the upper half is 0 there
 
 
-def _places(steps: Sequence[Step], stack_bytes: int) -> dict[int, int]:
-    """Where each value is, from the frame pointer; a place is free after the value's last use.
+def _places(
+    steps: Sequence[Step], stack_bytes: int, used: int, kept: Collection[int]
+) -> tuple[dict[int, int], int]:
+    """Where each value is, from the frame pointer, and the bytes of stack that are used then.
 
-    The first word is for what lasts no longer than a call.
+    A place is free after the value's last use, unless it is ``kept``. The first word is for what
+    lasts no longer than a call.
     """
-    last: dict[int, int] = {}
+    last = dict.fromkeys(kept, len(steps))
     for position, step in enumerate(steps):
         for value in operands(step):
-            last[value] = position
+            last[value] = max(position, last.get(value, 0))
     places: dict[int, int] = {}
     free: list[int] = []
-    end = _WORD
+    end = used
     ending: dict[int, list[int]] = {}
     for position, step in enumerate(steps):
-        if isinstance(step, LoadBias | ReadMemory | Arithmetic):
+        if isinstance(step, LoadBias | ReadMemory | Arithmetic | Select):
             if not free:
                 end += _WORD
                 free.append(-end)
@@ -900,7 +1247,7 @@ def _places(steps: Sequence[Step], stack_bytes: int) -> dict[int, int]:
         free += ending.pop(position, [])
     if end > stack_bytes:
         raise TooLarge(f"the event needs {end} bytes of stack, and a program has {stack_bytes}")
-    return places
+    return places, end
 
 
 # ------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Cursor,
     Deref,
     Image,
     Immediate,
@@ -44,6 +45,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    Walk,
     Word,
     fixed_bytes,
     is_address,
@@ -237,7 +239,7 @@ class _Values:
                 return self._load(self.address(value))
             case KernelValue():
                 return f"(uint64){self._named(value)}"
-            case Absolute() | Image() | Comm():
+            case Absolute() | Image() | Comm() | Cursor() | Walk():
                 raise AssertionError(f"not a word: {value!r}")
             case _:
                 assert_never(value)

@@ -23,6 +23,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Cursor,
     Deref,
     Image,
     Immediate,
@@ -34,6 +35,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    Walk,
     Word,
     chain,
     fixed_bytes,
@@ -231,7 +233,7 @@ class _Probe:
                 return f'register("{self._machine["instruction_pointer"]}")'
             case Immediate(value) | Absolute(value):
                 return str(value - (1 << 64) if value >> 63 == 1 else value)
-            case ReturnValue() | Comm() | KernelValue() | Deref():
+            case ReturnValue() | Comm() | KernelValue() | Deref() | Cursor() | Walk():
                 raise self._cannot(item, "the kernel alone has it")
             case _:
                 assert_never(base)

@@ -12,6 +12,7 @@ from fetchc.ir.fetch import (
     Array,
     Bits,
     Comm,
+    Cursor,
     Deref,
     Fetch,
     Image,
@@ -23,6 +24,7 @@ from fetchc.ir.fetch import (
     StackEntry,
     StackPointer,
     Text,
+    Walk,
     Word,
     body,
     fixed_bytes,
@@ -151,7 +153,7 @@ def _base(value: Value, state: State) -> int:
             return address
         case Image(offset):
             return state.bias + offset
-        case Comm() | Deref() | KernelValue():
+        case Comm() | Deref() | KernelValue() | Cursor() | Walk():
             raise AssertionError(f"not the base of a number: {value!r}")
         case _:
             assert_never(value)

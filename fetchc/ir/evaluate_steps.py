@@ -7,8 +7,11 @@ and knows nothing of instructions.
 from __future__ import annotations
 
 from fetchc.ir.steps import (
+    CHANGED,
     COMM_BYTES,
+    ENDED,
     PAGE_BYTES,
+    UNREAD,
     Aggregate,
     Arithmetic,
     Constant,
@@ -17,18 +20,23 @@ from fetchc.ir.steps import (
     EmitNumber,
     EmitText,
     LoadBias,
+    Loop,
+    ReadCursor,
     ReadMemory,
     ReadRegister,
+    Select,
     faults_of,
 )
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.ir.evaluate import State
-    from fetchc.ir.steps import Measured, Program
+    from collections.abc import Sequence
 
-__all__ = ["Recorded", "record"]
+    from fetchc.ir.evaluate import State
+    from fetchc.ir.steps import Measured, Program, Step
+
+__all__ = ["Entries", "Recorded", "record"]
 
 _MASK = (1 << 64) - 1
 
@@ -38,13 +46,23 @@ class Recorded(Record):
 
     ``faults`` are the fault bits that are set. ``texts`` are those behind the fixed part, in the
     order of their numbers, without their NUL; None is a fault. ``numbers`` are what an Aggregate
-    adds up, None where it does not count the hit; the places of their buckets are 0.
+    adds up, None where it does not count the hit; the places of their buckets are 0. ``walks`` are
+    in the order of their places, whose words are 0 in ``fixed``.
     """
 
     fixed: bytes
     faults: frozenset[int]
     texts: tuple[bytes | None, ...]
     numbers: tuple[int, ...] | None = None
+    walks: tuple[Entries, ...] = ()
+
+
+class Entries(Record):
+    """What a walk records: its entries, its flags, the number of all."""
+
+    entries: tuple[Recorded, ...]
+    flags: int
+    count: int
 
 
 def record(program: Program, state: State, room: int) -> Recorded:
@@ -53,10 +71,15 @@ def record(program: Program, state: State, room: int) -> Recorded:
 
 
 class _Run:
-    def __init__(self, program: Program, state: State, room: int) -> None:
+    def __init__(
+        self, program: Program, state: State, room: int, cursors: Sequence[int] = ()
+    ) -> None:
         self._program = program
+        self._steps = program.steps
         self._state = state
         self._room = room
+        self._cursors = cursors
+        self._walks: dict[int, Entries] = {}
         self._values: dict[int, int] = {}
         self._faults: set[int] = set()
         self._fixed = bytearray(program.size)
@@ -64,20 +87,83 @@ class _Run:
         self._numbers: tuple[int, ...] | None = None
 
     def recorded(self) -> Recorded:
-        for position in range(len(self._program.steps)):
+        for position in range(len(self._steps)):
             self._step(position)
         faults, texts = frozenset(self._faults), tuple(self._texts)
-        return Recorded(bytes(self._fixed), faults, texts, self._numbers)
+        walks = tuple([self._walks[at] for at in sorted(self._walks)])
+        return Recorded(bytes(self._fixed), faults, texts, self._numbers, walks)
+
+    def _values_of(self, steps: Sequence[Step], cursors: Sequence[int]) -> _Run:
+        # The steps of a round, none of which records anything.
+        run = _Run(self._program, self._state, self._room, cursors)
+        run._steps = tuple(steps)
+        return run
+
+    def _evaluated(self, low: int, high: int) -> bool:
+        # Whether all loads of these steps could be read; nothing is evaluated after one that fails.
+        for position in range(low, high):
+            self._step(position)
+            if self._faults:
+                return False
+        return True
+
+    def _walked(self, loop: Loop) -> Entries:
+        found: list[Recorded] = []
+        if any(self._failed(one) for one in loop.start):
+            return Entries((), UNREAD, 0)
+        cursors = [0 for _ in loop.places] + [self._values[one] for one in loop.start]
+        before = self._checked(loop, cursors)
+        if before is None:
+            return Entries((), UNREAD, 0)
+        flags, many = self._rounds(loop, list(cursors), found)
+        after = self._checked(loop, cursors)
+        if after is None:
+            flags |= UNREAD
+        elif after != before:
+            flags |= CHANGED
+        return Entries(tuple(found), flags, many if loop.count is None else before[0])
+
+    def _checked(self, loop: Loop, cursors: Sequence[int]) -> tuple[int, int] | None:
+        run = self._values_of(loop.check, cursors)
+        if not run._evaluated(0, len(loop.check)):
+            return None
+        both = [0 if one is None else run._values[one] for one in (loop.count, loop.version)]
+        return both[0], both[1]
+
+    def _rounds(self, loop: Loop, cursors: list[int], found: list[Recorded]) -> tuple[int, int]:
+        many = 0
+        for _ in range(loop.rounds):
+            run = self._values_of(loop.body, cursors)
+            if not run._evaluated(0, loop.tested):
+                return UNREAD, many
+            if run._values[loop.end]:
+                return ENDED, many
+            if not run._evaluated(loop.tested, len(loop.body)):
+                return UNREAD, many
+            values = run._values
+            if values[loop.found]:
+                many += 1
+                if many <= loop.most:
+                    at = [*[values[one] for one in loop.places], *cursors[len(loop.places) :]]
+                    found.append(_Run(loop.entry, self._state, self._room, at).recorded())
+                elif loop.count is not None:
+                    return 0, many
+            cursors[len(loop.places) :] = [values[one] for one in loop.next]
+        return 0, many
 
     def _step(self, position: int) -> None:
         state = self._state
-        match self._program.steps[position]:
+        match self._steps[position]:
             case ReadRegister(name=name):
                 self._values[position] = state.registers[name]
             case Constant(value=number):
                 self._values[position] = number
             case LoadBias():
                 self._values[position] = state.bias
+            case ReadCursor(number=number):
+                self._values[position] = self._cursors[number]
+            case ReadMemory(when=int() as when) if not self._values[when]:
+                self._values[position] = 0
             case ReadMemory(base=base, offset=offset, size=size, fault=fault):
                 raw = self._read(base, offset, size)
                 if raw is None:
@@ -85,7 +171,11 @@ class _Run:
                 self._values[position] = state.number(raw or b"")
             case Arithmetic(operation=operation, left=left, right=right):
                 one, other = self._values[left], self._values[right]
-                self._values[position] = one >> other if operation == "rsh" else one & other
+                self._values[position] = _arithmetic(operation, one, other) & _MASK
+            case Select(condition=condition, nonzero=nonzero, zero=zero):
+                self._values[position] = self._values[nonzero if self._values[condition] else zero]
+            case Loop() as loop:
+                self._walks[loop.at] = self._walked(loop)
             case EmitNumber(value=value, at=at, size=size):
                 number = 0 if self._failed(value) else self._values[value]
                 self._put(at, (number & (1 << 8 * size) - 1).to_bytes(size, "little"))
@@ -125,7 +215,7 @@ class _Run:
         return int.from_bytes(raw, "little", signed=one.signed)
 
     def _failed(self, value: int) -> bool:
-        return not self._faults.isdisjoint(faults_of(self._program.steps, value))
+        return not self._faults.isdisjoint(faults_of(self._steps, value))
 
     def _put(self, at: int, raw: bytes) -> None:
         self._fixed[at : at + len(raw)] = raw
@@ -147,3 +237,27 @@ class _Run:
                 break
             found += one
         return found
+
+
+def _arithmetic(operation: str, one: int, other: int) -> int:
+    match operation:
+        case "add":
+            return one + other
+        case "sub":
+            return one - other
+        case "mul":
+            return one * other
+        case "div":
+            return one // other if other else 0
+        case "and":
+            return one & other
+        case "or":
+            return one | other
+        case "lsh":
+            return one << (other & 63)
+        case "rsh":
+            return one >> (other & 63)
+        case "eq":
+            return int(one == other)
+        case _:
+            return int(one < other)

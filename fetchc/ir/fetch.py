@@ -17,8 +17,11 @@ __all__ = [
     "Absolute",
     "Array",
     "Bits",
+    "Calculated",
     "Char",
+    "Chosen",
     "Comm",
+    "Cursor",
     "Decode",
     "Deref",
     "Fetch",
@@ -26,6 +29,7 @@ __all__ = [
     "Immediate",
     "KernelValue",
     "Load",
+    "Part",
     "Register",
     "ReturnValue",
     "Scalar",
@@ -33,8 +37,10 @@ __all__ = [
     "StackPointer",
     "Store",
     "Symbol",
+    "Term",
     "Text",
     "Value",
+    "Walk",
     "Word",
     "body",
     "chain",
@@ -116,6 +122,37 @@ class Deref(Record):
     user: bool = False
 
 
+class Cursor(Record):
+    """The word ``number`` that a :class:`Walk` carries from one round to the next."""
+
+    number: int
+
+
+class Walk(Record):
+    """The first entries of a container, found in rounds; only eBPF programs can fetch it.
+
+    There is a cursor for each of ``places``, and after those one for each word of ``start``, which
+    has that of ``next`` in the next round. A round whose ``end`` is not 0 is none any more: nothing
+    else of it is evaluated. The others have an entry where ``found`` is not 0. Only then the first
+    cursors are ``places``, and what is fetched of the entry is ``fields``, by cursors.
+
+    ``most`` entries are recorded, of ``rounds`` rounds at most. ``count`` is the number of all
+    entries, ``version`` what changes when they do; both are evaluated before and after, of
+    cursors that stay as they are. Without a ``count`` the rounds go on, and count the entries.
+    """
+
+    start: tuple[Term, ...]
+    end: Term
+    found: Term
+    places: tuple[Term, ...]
+    next: tuple[Term, ...]
+    count: Term | None
+    version: Term | None
+    fields: tuple[tuple[str, Fetch], ...]
+    most: int
+    rounds: int
+
+
 Value = (
     Register
     | StackPointer
@@ -127,7 +164,41 @@ Value = (
     | Absolute
     | Image
     | Deref
+    | Cursor
+    | Walk
 )
+
+
+class Part(Record):
+    """``size`` bytes of memory, ``offset`` bytes from ``base``, as an unsigned number.
+
+    They are read where ``when`` is not 0; else they are 0. None: always.
+    """
+
+    base: Term
+    offset: int
+    size: int
+    when: Term | None = None
+
+
+class Calculated(Record):
+    """A number of 64 bits: ``operation`` is one of :data:`fetchc.ir.steps.OPERATIONS`."""
+
+    operation: str
+    left: Term
+    right: Term
+
+
+class Chosen(Record):
+    """``nonzero`` where the condition is not 0, else ``zero``; both are evaluated."""
+
+    condition: Term
+    nonzero: Term
+    zero: Term
+
+
+Term = Value | Part | Calculated | Chosen | int
+"""What a walk computes with: a value of 64 bits, which a load as :class:`Deref` gives, too."""
 
 
 def is_address(value: Value) -> bool:
@@ -355,6 +426,8 @@ def _innermost(value: Value) -> str:
             raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
         case Deref():  # taken apart by the caller
             raise AssertionError("a dereference below the innermost value")
+        case Cursor() | Walk():
+            raise AssertionError(f"no fetch-arg: {value!r}")
         case _:
             assert_never(value)
 

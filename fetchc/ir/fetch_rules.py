@@ -16,6 +16,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Cursor,
     Deref,
     Fetch,
     Image,
@@ -28,6 +29,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    Walk,
     Word,
     body,
     is_address,
@@ -153,6 +155,8 @@ def base_name(value: Value) -> str:
             return "symbol"
         case Deref(user=user):
             return "user_dereference" if user else "dereference"
+        case Cursor() | Walk():
+            raise AssertionError(f"no fetch-arg: {value!r}")
         case _:
             assert_never(value)
 
@@ -360,7 +364,7 @@ def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
                 found = _range("constant", constant, -(1 << 63), (1 << 64) - 1)
             case Register() | StackPointer() | ReturnValue() | Comm() | Absolute() | Image():
                 pass
-            case KernelValue():
+            case KernelValue() | Cursor() | Walk():
                 pass
             case _:
                 assert_never(value)

@@ -12,6 +12,9 @@ its length with the NUL in the high half.
 
 :func:`counting_steps` has the kernel count hits instead: what the fields of a table's key record is
 the key of a map, and its last step, :class:`Aggregate`, adds the numbers to that key's entry.
+
+A :class:`Loop` walks a container. The steps of its rounds are numbered by themselves. What is
+recorded of an entry is a record behind the record; both have one header.
 """
 
 from __future__ import annotations
@@ -20,12 +23,16 @@ from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
+    Calculated,
+    Chosen,
     Comm,
+    Cursor,
     Deref,
     Fetch,
     Image,
     Immediate,
     KernelValue,
+    Part,
     Register,
     ReturnValue,
     Scalar,
@@ -33,6 +40,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    Walk,
     body,
     count_of,
     element_of,
@@ -44,18 +52,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from fetchc.ir.fetch import Store, Value
+    from fetchc.ir.fetch import Store, Term, Value
 
 __all__ = [
     "ADDRESS",
+    "CHANGED",
     "COMM_BYTES",
+    "COUNT",
     "CPU",
+    "ENDED",
+    "ENTRIES",
+    "FLAGS",
     "HEADER",
     "NUMBER",
+    "OPERATIONS",
+    "OWN",
     "PAGE_BYTES",
     "PROCESS",
     "THREAD",
     "TIME",
+    "UNREAD",
+    "WALK_BYTES",
     "Aggregate",
     "Arithmetic",
     "Block",
@@ -66,10 +83,13 @@ __all__ = [
     "EmitText",
     "FaultBit",
     "LoadBias",
+    "Loop",
     "Measured",
     "Program",
+    "ReadCursor",
     "ReadMemory",
     "ReadRegister",
+    "Select",
     "Slot",
     "Step",
     "counting_steps",
@@ -122,21 +142,41 @@ class LoadBias(Record):
 class ReadMemory(Record):
     """``size`` bytes at ``offset`` from the address ``base``, as an unsigned number.
 
-    ``fault`` is the bit that is set where they cannot be read, or where ``base`` could not.
+    ``fault`` is the bit that is set where they cannot be read, or where ``base`` could not. Where
+    ``when`` is a value that is 0, nothing is read, and the number is 0.
     """
 
     base: int
     offset: int
     size: int
     fault: int
+    when: int | None = None
+
+
+class ReadCursor(Record):
+    """The cursor of that number: see :class:`fetchc.ir.fetch.Cursor`."""
+
+    number: int
+
+
+OPERATIONS = ("add", "sub", "mul", "div", "and", "or", "lsh", "rsh", "eq", "lt")
+"""Of unsigned numbers of 64 bits, which wrap; ``eq`` and ``lt`` give 1 or 0, ``div`` by 0 0."""
 
 
 class Arithmetic(Record):
-    """A number computed from two: ``operation`` is ``rsh`` (unsigned) or ``and``, of 64 bits."""
+    """A number computed from two; ``operation`` is one of :data:`OPERATIONS`."""
 
     operation: str
     left: int
     right: int
+
+
+class Select(Record):
+    """``nonzero`` where ``condition`` is not 0, else ``zero``."""
+
+    condition: int
+    nonzero: int
+    zero: int
 
 
 # ------------------------------------------------------------------------------
@@ -214,12 +254,53 @@ class Aggregate(Record):
     measures: tuple[Measured, ...]
 
 
+# ------------------------------------------------------------------------------
+# Walks.
+
+# What a walk has at its place in the record: where the entries are (16 bits), the bytes from one to
+# the next (16 bits), how many there are (16 bits), flags (16 bits), the number of all (64 bits):
+# the container's own before the walk, else what was found. Then come 64 bits for the program alone.
+WALK_BYTES = 24
+ENTRIES, FLAGS, COUNT, OWN = 4, 6, 8, 16
+ENDED, UNREAD, CHANGED = 1, 2, 4
+"""Flags: there are no further entries; a load failed there; the container was another one after."""
+
+
+class Loop(Record):
+    """A walk (see :class:`fetchc.ir.fetch.Walk`), whose words are at ``at`` in the record.
+
+    ``body`` are the steps of a round, of which ``end``, ``found``, ``places`` and ``next`` are
+    values; the first ``tested`` of them give ``end``. A load that fails ends the walk, whatever
+    its fault bit. ``entry`` is what is recorded of an entry: its places, those of texts and blocks
+    among them, are as if the header were in front of it. ``check`` are the steps that give
+    ``count`` and ``version``, evaluated before and after.
+    """
+
+    start: tuple[int, ...]
+    body: tuple[Step, ...]
+    tested: int
+    end: int
+    found: int
+    places: tuple[int, ...]
+    next: tuple[int, ...]
+    check: tuple[Step, ...]
+    count: int | None
+    version: int | None
+    entry: Program
+    at: int
+    most: int
+    rounds: int
+
+
 Step = (
     ReadRegister
     | Constant
     | LoadBias
+    | ReadCursor
     | ReadMemory
     | Arithmetic
+    | Select
+    | Loop
     | EmitNumber
     | EmitMemory
     | EmitText
@@ -283,6 +364,9 @@ def faults_of(steps: Sequence[Step], value: int) -> tuple[int, ...]:
         case Arithmetic(left=left, right=right):
             both = (*faults_of(steps, left), *faults_of(steps, right))
             return tuple(dict.fromkeys(both))
+        case Select(condition=condition, nonzero=nonzero, zero=zero):
+            all = [faults_of(steps, one) for one in (condition, nonzero, zero)]
+            return tuple(dict.fromkeys([fault for one in all for fault in one]))
         case _:
             return ()
 
@@ -377,6 +461,8 @@ class _Lowering:
         for name, fetch in others:
             if isinstance(fetch.value, Comm):
                 self._comm(name)
+            elif isinstance(fetch.value, Walk):
+                self._walk(name, fetch.value)
             else:
                 self._number(name, fetch.value, fetch.store)
         for text in texts:
@@ -457,11 +543,11 @@ class _Lowering:
             found = self._values[key] = self._step(step, [name])
         return found
 
-    def _loaded(self, base: int, offset: int, size: int, name: str) -> int:
-        key = (base, offset, size)
+    def _loaded(self, base: int, offset: int, size: int, name: str, when: int | None = None) -> int:
+        key = (base, offset, size) if when is None else (base, offset, size, when)
         found = self._value(key, name)
         if found is None:
-            step = ReadMemory(base, offset, size, self._fault())
+            step = ReadMemory(base, offset, size, self._fault(), when)
             found = self._values[key] = self._step(step, [name])
         return found
 
@@ -501,10 +587,69 @@ class _Lowering:
             case Deref():
                 base, offset = self._address(value, name)
                 return self._loaded(base, offset, _WORD_BYTES, name)
-            case Absolute() | Image() | Comm() | KernelValue():
+            case Cursor(number=number):
+                return self._plain(ReadCursor(number), name)
+            case Absolute() | Image() | Comm() | KernelValue() | Walk():
                 raise AssertionError(f"no number: {value!r}")
             case _:
                 assert_never(value)
+
+    def _term(self, term: Term, name: str) -> int:
+        match term:
+            case int():
+                return self._plain(Constant(term & _MASK), name)
+            case Image(offset=offset):
+                start = self._plain(Constant(offset & _MASK), name)
+                return self._plain(Arithmetic("add", self._plain(LoadBias(), name), start), name)
+            case Absolute(address=address):
+                return self._plain(Constant(address & _MASK), name)
+            case Calculated(operation=operation, left=left, right=right):
+                both = self._term(left, name), self._term(right, name)
+                return self._plain(Arithmetic(operation, *both), name)
+            case Chosen(condition=condition, nonzero=nonzero, zero=zero):
+                terms = [self._term(one, name) for one in (condition, nonzero, zero)]
+                return self._plain(Select(*terms), name)
+            case Part(base=base, offset=offset, size=size, when=when):
+                address = self._term(base, name)
+                if when is None:
+                    return self._loaded(address, offset, size, name)
+                condition = self._term(when, name)
+                return self._loaded(address, offset, size, name, condition)
+            case _:
+                return self._word(term, name)
+
+    def _walk(self, name: str, walk: Walk) -> None:
+        start = tuple([self._term(one, name) for one in walk.start])
+        entry = _Lowering(self._stack, self._result).program(walk.fields)
+        body, check = [_Lowering(self._stack, self._result) for _ in range(2)]
+        end = body._term(walk.end, "")
+        tested = len(body._steps)
+        found = body._term(walk.found, "")
+        places, following = (
+            tuple([body._term(one, "") for one in terms]) for terms in (walk.places, walk.next)
+        )
+        count, version = (
+            None if one is None else check._term(one, "") for one in (walk.count, walk.version)
+        )
+        at = self._room(_WORD_BYTES, WALK_BYTES)
+        self._slots[name] = Slot(name, at, WALK_BYTES, False, None, False)
+        loop = Loop(
+            start,
+            tuple(body._steps),
+            tested,
+            end,
+            found,
+            places,
+            following,
+            tuple(check._steps),
+            count,
+            version,
+            entry,
+            at,
+            walk.most,
+            walk.rounds,
+        )
+        self._step(loop, [name])
 
     # -- fields
 
@@ -630,7 +775,7 @@ def _scheduled(
 
     for path in sorted([one for one in paths if isinstance(steps[one[-1]], _EMITS)]):
         take(path[-1])
-    if isinstance(steps[-1], Aggregate):
+    if steps and isinstance(steps[-1], Aggregate):
         for one in operands(steps[-1]):
             if one not in numbers:
                 take(one)
@@ -641,10 +786,16 @@ def _scheduled(
 def operands(step: Step) -> tuple[int, ...]:
     """The values that a step uses; those of its address, or its first operand, in front."""
     match step:
-        case ReadRegister() | Constant() | LoadBias() | EmitComm():
+        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm():
             return ()
+        case ReadMemory(base=base, when=int() as when):
+            return base, when
         case ReadMemory(base=base) | EmitMemory(base=base) | EmitText(base=base):
             return (base,)
+        case Select(condition=condition, nonzero=nonzero, zero=zero):
+            return condition, nonzero, zero
+        case Loop(start=start):
+            return start
         case Arithmetic(left=left, right=right):
             return left, right
         case EmitNumber(value=value):
@@ -657,10 +808,16 @@ def operands(step: Step) -> tuple[int, ...]:
 
 def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
     match step:
-        case ReadRegister() | Constant() | LoadBias() | EmitComm():
+        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm():
             return step
+        case ReadMemory(base=base, when=int() as when):
+            return step.replaced(base=numbers[base], when=numbers[when])
         case ReadMemory(base=base) | EmitMemory(base=base) | EmitText(base=base):
             return step.replaced(base=numbers[base])
+        case Select(condition=condition, nonzero=nonzero, zero=zero):
+            return Select(numbers[condition], numbers[nonzero], numbers[zero])
+        case Loop(start=start):
+            return step.replaced(start=tuple([numbers[one] for one in start]))
         case Arithmetic(operation=operation, left=left, right=right):
             return Arithmetic(operation, numbers[left], numbers[right])
         case EmitNumber(value=value):
@@ -672,7 +829,7 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
             assert_never(step)
 
 
-_EMITS = (EmitNumber, EmitMemory, EmitText, EmitComm)
+_EMITS = (EmitNumber, EmitMemory, EmitText, EmitComm, Loop)
 
 
 def _continues(last: _Memory, one: _Memory) -> bool:

@@ -26,27 +26,42 @@ from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import (
     Array,
     Bits,
+    Calculated,
+    Chosen,
     Comm,
+    Cursor,
     Deref,
     Fetch,
+    Part,
     Register,
     Scalar,
     StackEntry,
+    Symbol,
+    Term,
     Text,
     Value,
+    Walk,
+    Word,
     relocated,
 )
 from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import (
     ADDRESS,
+    CHANGED,
     COMM_BYTES,
     CPU,
+    ENDED,
+    ENTRIES,
+    FLAGS,
+    HEADER,
     NUMBER,
+    OPERATIONS,
     PROCESS,
     THREAD,
     TIME,
     Aggregate,
     EmitMemory,
+    Loop,
     Program,
     counting_steps,
     steps_of,
@@ -112,6 +127,16 @@ def expected(program: Program, seed: int, version: tuple[int, int] = (6, 18)) ->
 
 def unlike(program: Program, data: bytes, wanted: Recorded) -> str:
     """How the record differs from what the steps say; empty where it does not."""
+    loops = [step for step in program.steps if isinstance(step, Loop)]
+    walks = sorted(loops, key=lambda loop: loop.at)
+    for loop, entries in zip(walks, wanted.walks, strict=True):
+        place, stride, many, flags, count = struct.unpack_from("<4HQ", data, loop.at)
+        if (many, flags, count) != (len(entries.entries), entries.flags, entries.count):
+            return f"a walk: {many}, {flags}, {count} for {entries}"
+        for number, one in enumerate(entries.entries):
+            low = place + stride * number
+            if why := unlike(loop.entry, data[:HEADER] + data[low : low + stride], one):
+                return f"entry {number}: {why}"
     words = [(slot.at + 4 * index) for slot in program.slots if slot.text
              for index in range(slot.count or 1)]  # fmt: skip
     faults = int.from_bytes(data[program.faults_at : program.size], "little")
@@ -122,7 +147,7 @@ def unlike(program: Program, data: bytes, wanted: Recorded) -> str:
         read = slice(block.word, block.word + 4)
         if data[read] != wanted.fixed[read]:
             return f"block {block} {data[read].hex()} for {wanted.fixed[read].hex()}"
-    covered = set(range(32, program.faults_at)) - {
+    covered = set(range(HEADER, program.faults_at)) - {
         at for word in words for at in range(word, word + 4)
     }
     gaps = covered - {at for low, high in _written(program) for at in range(low, high)}
@@ -134,7 +159,9 @@ def unlike(program: Program, data: bytes, wanted: Recorded) -> str:
         place = struct.unpack_from("<I", data, word)[0]
         low, size = place & 0xFFFF, place >> 16
         texts.append(data[low : low + size - 1] if size else None)
-    if program.slots[-1].text and len(texts) > program.texts:  # the task's name is the last one
+    if (
+        program.slots and program.slots[-1].text and len(texts) > program.texts
+    ):  # the task's name is the last one
         texts.pop()
         low = struct.unpack_from("<I", data, words[-1])[0] & 0xFFFF
         if data[low : low + COMM_BYTES] != wanted.fixed[low : low + COMM_BYTES]:
@@ -143,10 +170,164 @@ def unlike(program: Program, data: bytes, wanted: Recorded) -> str:
 
 
 def _written(program: Program) -> list[tuple[int, int]]:
-    return [(slot.at, slot.at + slot.size * (slot.count or 1)) for slot in program.slots]
+    walks = {step.at for step in program.steps if isinstance(step, Loop)}
+    return [
+        (slot.at, slot.at + slot.size * (slot.count or 1))
+        for slot in program.slots
+        if slot.at not in walks
+    ]
 
 
+def _at_cursor(value: Value) -> Value:
+    # The same chain, from the first cursor on.
+    if isinstance(value, Deref):
+        return Deref(_at_cursor(value.base), value.offset)
+    return Cursor(value.index % 2 if isinstance(value, StackEntry) else 1)
+
+
+def _of_entry(listed: Sequence[Fetch]) -> tuple[tuple[str, Fetch], ...]:
+    fetched = [Fetch(Deref(_at_cursor(one.value), 8), one.store) for one in listed
+               if not isinstance(one.value, Comm)]  # fmt: skip
+    good = [one for one in fetched if not isinstance(one.store, Symbol)]
+    return tuple([(f"e{number}", one) for number, one in enumerate(good)])
+
+
+def terms(cursors: int) -> st.SearchStrategy[Term]:
+    """What a walk computes with; its addresses mostly lead to memory."""
+    leaves: st.SearchStrategy[Term] = st.one_of(
+        st.integers(0, 2), st.builds(Cursor, st.integers(1, cursors))
+    )
+    return st.recursive(
+        leaves,
+        lambda inner: st.one_of(
+            st.builds(Calculated, st.sampled_from(OPERATIONS), inner, inner),
+            st.builds(Chosen, inner, inner, inner),
+            st.builds(
+                Part,
+                st.sampled_from((Cursor(1), Cursor(3))),
+                st.sampled_from((0, 8, 24)),
+                st.sampled_from((1, 2, 4, 8)),
+                st.one_of(st.none(), inner),
+            ),
+        ),
+        max_leaves=6,
+    )
+
+
+@st.composite
+def walks(draw: st.DrawFn) -> Walk:
+    """Walks from one word of the memory to the next, with tests of all kinds."""
+    chains = st.one_of(st.just(Register("di")), st.just(Register("si")), fetches.chains(longest=2))
+    start: tuple[Term, ...] = (
+        draw(chains),
+        draw(st.one_of(st.integers(0, 9), st.builds(Part, chains, st.just(8), st.just(8), chains))),
+        draw(chains),
+    )
+    link = Part(Cursor(1), draw(st.sampled_from((0, 8, 16))), 8)
+    stops: tuple[Term, ...] = (0, Cursor(2))
+    steps: tuple[Term, ...] = (link, Calculated("add", Cursor(1), 8))
+    end: Term = Calculated("eq", Cursor(1), draw(st.sampled_from(stops)))
+    return Walk(
+        start,
+        draw(st.one_of(st.just(end), terms_of_two)),
+        draw(st.one_of(st.just(1), terms_of_two)),
+        (draw(terms_of_two),),
+        (
+            draw(st.sampled_from(steps)),
+            draw(terms_of_two),
+            Cursor(3),
+        ),
+        draw(st.one_of(st.none(), st.just(Part(Cursor(3), 0, 8)))),
+        draw(st.one_of(st.none(), st.just(Part(Cursor(3), 4, 4)))),
+        _of_entry(draw(st.lists(fetches.fetches(returning=True), max_size=4))),
+        draw(st.integers(1, 6)),
+        draw(st.integers(1, 12)),
+    )
+
+
+terms_of_two = st.one_of(st.just(1), terms(2))
 several = st.lists(fetches.fetches(returning=True), min_size=1, max_size=12)
+
+
+@given(walks(), several, st.integers(0, 50), st.sampled_from(sorted(VERSIONS)))
+def test_a_walk_is_recorded_as_the_steps_say(
+    walk: Walk, listed: list[Fetch], seed: int, version: tuple[int, int]
+) -> None:
+    program = steps_of([("walk", Fetch(walk, Word())), *sound(listed[:3])], "sp", "ax")
+    try:
+        data, _ = run(program, seed, version, False)
+    except TooLarge:
+        return
+    assert unlike(program, data, expected(program, seed, version)) == ""
+
+
+HEAD, NODES = 0x5000, 6  # of a list of six nodes: next, number, length
+
+
+def list_of(count: int, most: int, loses: bool = False) -> tuple[Program, State]:
+    """A list whose head has its length, and the first node at 8; ``loses``: less each time."""
+    start: tuple[Term, ...] = (Part(Register("di"), 8, 8), Register("di"))
+    fields = (("number", Fetch(Deref(Cursor(0), 8), Scalar("s", 32))),)
+    end = Calculated("eq", Cursor(0), 0)
+    moved: tuple[Term, ...] = (Deref(Cursor(0), 0), Cursor(1))
+    walk = Walk(start, end, 1, (), moved, Part(Cursor(1), 0, 8), None, fields, most, 40)
+    read = 0
+
+    def memory(address: int, size: int) -> bytes | None:
+        nonlocal read
+        if address == HEAD:
+            read += 1
+            return struct.pack("<Q", count - read * loses)[:size]
+        node, at = divmod(address - 0x6000, 0x100)
+        first = struct.pack("<QQ", 0, 0x6000) if address < 0x6000 else b""
+        following = 0x6000 + 0x100 * (node + 1) if node + 1 < NODES else 0
+        raw = first or struct.pack("<Qi", following, -node)
+        at = address - HEAD if first else at
+        return raw[at : at + size] if len(raw[at : at + size]) == size else None
+
+    program = steps_of([("walk", Fetch(walk, Word()))], "sp", "ax")
+    return program, State({"di": HEAD}, memory, fetches.BIAS, b"task")
+
+
+def recorded(program: Program, state: State) -> bytes:
+    assert X86 is not None
+    context = bytearray(168)
+    struct.pack_into("<Q", context, X86.registers["di"], state.registers["di"])
+    machine = BpfMachine(bytes(context), state.read)
+    code = ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6), POINT, False, True)
+    machine.run(code.instructions)
+    return machine.submitted[0]
+
+
+@pytest.mark.parametrize(
+    ("count", "most", "loses", "wanted"),
+    [(6, 9, False, (6, ENDED, 6)), (6, 4, False, (4, 0, 6)), (7, 9, True, (6, ENDED | CHANGED, 6))],
+)
+def test_what_a_walk_says_of_the_whole(
+    count: int, most: int, loses: bool, wanted: tuple[int, int, int]
+) -> None:
+    program, state = list_of(count, most, loses)
+    data = recorded(program, state)
+    (loop,) = [step for step in program.steps if isinstance(step, Loop)]
+    assert struct.unpack_from("<2HQ", data, loop.at + ENTRIES) == wanted
+    program, state = list_of(count, most, loses)
+    (walked,) = record(program, state, 64).walks
+    assert (len(walked.entries), walked.flags, walked.count) == wanted
+    assert [int.from_bytes(one.fixed[loop.entry.slots[0].at :][:4], "little", signed=True)
+            for one in walked.entries] == [-node for node in range(wanted[0])]  # fmt: skip
+
+
+def test_another_element_is_seen() -> None:
+    program, state = list_of(6, 9)
+    data, wanted = recorded(program, state), record(program, state, 64)
+    assert unlike(program, data, wanted) == ""
+    (loop,) = [step for step in program.steps if isinstance(step, Loop)]
+    place, stride = struct.unpack_from("<2H", data, loop.at)
+    at = place + 2 * stride + loop.entry.slots[0].at - HEADER
+    for changed in (at, loop.at + ENTRIES, loop.at + FLAGS):
+        other = bytearray(data)
+        other[changed] ^= 1
+        assert unlike(program, bytes(other), wanted)
 
 
 @given(several, st.integers(0, 50), st.sampled_from(sorted(VERSIONS)), st.booleans())

@@ -50,29 +50,40 @@ class BpfMachine:
 
     def run(self, instructions: Sequence[Instruction]) -> int:
         """Run a program to its end; the number of instructions that it took."""
-        registers = [0] * 11
-        registers[1], registers[10] = CONTEXT, STACK + 512
         self._stack, self._record = bytearray(512), bytearray(b"\xa5" * self.buffer_size)
-        at = taken = 0
+        self._instructions, self._taken, self._used = instructions, 0, 0
+        self._function(0, CONTEXT, 0)
+        return self._taken
+
+    def _function(self, at: int, one: int, two: int) -> int:
+        # Of 256 bytes of stack each; what the registers of the caller hold is its own.
+        instructions = self._instructions
+        registers = [0xBAD] * 11
+        registers[1:3] = one, two
+        registers[10] = STACK + 512 - self._used
         while True:
-            taken += 1
-            assert taken < MOST
+            self._taken += 1
+            assert self._taken < MOST
             raw = instructions[at].bytes()
             operation, both, offset, immediate = struct.unpack("<BBhi", raw)
             target, source = both & 15, both >> 4
             kind, at = operation & 7, at + 1
             if operation == 0x95:
-                return taken
+                return registers[0]
             if operation == 0x85:
-                registers[0] = self._call(immediate, registers) & MASK
+                if source == 1:
+                    registers[0] = self._nested(at + immediate, *registers[1:3])
+                else:
+                    registers[0] = self._call(immediate, registers) & MASK
                 registers[1:6] = [0xBAD] * 5
             elif operation == 0x18:
                 low, high = (
                     immediate & 0xFFFF_FFFF,
                     struct.unpack("<BBhi", instructions[at].bytes())[3],
                 )
+                here = at + immediate  # a function: from behind the first half on
                 at += 1
-                wide = {0: (high & 0xFFFF_FFFF) << 32 | low, 1: MAP + low, 2: LOST + high}
+                wide = {0: (high & 0xFFFF_FFFF) << 32 | low, 1: MAP + low, 2: LOST + high, 4: here}
                 registers[target] = wide[source]
             elif kind == 7:
                 other = registers[source] if operation & 8 else immediate
@@ -103,6 +114,21 @@ class BpfMachine:
             else:
                 raise AssertionError(f"an unknown operation: {operation:#x}")
 
+    def _nested(self, at: int, one: int, two: int) -> int:
+        self._used += 256
+        assert self._used < 512
+        result = self._function(at, one, two)
+        self._used -= 256
+        return result
+
+    def _rounds(self, most: int, at: int, words: int) -> int:
+        for number in range(most):
+            result = self._nested(at, number, words)
+            assert result in (0, 1)
+            if result:
+                return number + 1
+        return most
+
     def _memory(self, address: int, size: int) -> tuple[bytearray, int]:
         regions = {
             CONTEXT: bytearray(self.context), STACK: self._stack, RECORD: self._record,
@@ -118,6 +144,7 @@ class BpfMachine:
         other &= MASK
         results: Mapping[int, Callable[[], int]] = {
             0x00: lambda: one + other, 0x10: lambda: one - other, 0x40: lambda: one | other,
+            0x20: lambda: one * other, 0x30: lambda: one // other if other else 0,
             0x50: lambda: one & other, 0x60: lambda: one << (other & 63),
             0x70: lambda: one >> (other & 63), 0xB0: lambda: other, 0xA0: lambda: one ^ other,
             0xC0: lambda: (one - ((one & 1 << 63) << 1)) >> (other & 63),
@@ -200,6 +227,9 @@ class BpfMachine:
                 return self.address
             case 174:
                 return self.cookie
+            case 181:
+                assert registers[4] == 0
+                return self._rounds(one, two, three)
             case _:
                 raise AssertionError(f"an unknown helper: {helper}")
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_capabilities"]
 
-_MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY, _PROG_LOAD, _LINK_CREATE = 0, 1, 2, 4, 5, 28
+_MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY = 0, 1, 2, 4
+_PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
 _KPROBE, _TRACEPOINT, _OF_PERF_EVENT = 2, 5, 7  # BPF_PROG_TYPE_*
 _PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
 _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
@@ -37,6 +38,8 @@ _EVENT_BYTES = 136  # PERF_ATTR_SIZE_VER8
 _CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
 _TRACEPOINT_EVENT = 2  # PERF_TYPE_TRACEPOINT
 _REFERENCE_SHIFT = 32  # of a semaphore's file offset in config
+_BTF_MAGIC, _INT, _FUNC, _FUNC_PROTO = 0xEB9F, 1, 12, 13  # Documentation/bpf/btf.rst
+_FIRST_FUNCTION = 3  # the number of the first function among those types
 _STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
 _GLOBAL_EXPEDITED = 1 << 1  # MEMBARRIER_CMD_GLOBAL_EXPEDITED: a barrier of the caller, too
 _PMU = "/sys/bus/event_source/devices/uprobe/type"
@@ -153,13 +156,13 @@ class Bpf:
         flags = _SLEEPABLE if sleepable else 0
         expected = _UPROBE_MULTI if multi else 0
         try:
-            return self._load(kind, code.bytes(), flags, expected, None)
+            return self._load(kind, code, flags, expected, None)
         except OSError as refused:
             if refused.errno in (errno.EPERM, errno.ENOSYS, errno.ENOMEM):
                 raise
             log = ctypes.create_string_buffer(_LOG_BYTES)
             try:  # a second time, for the reason
-                return self._load(kind, code.bytes(), flags, expected, log)
+                return self._load(kind, code, flags, expected, log)
             except OSError as again:
                 said = log.value.decode("utf-8", "replace").splitlines()
                 raise ProgramRefused(again, said) from None
@@ -167,11 +170,12 @@ class Bpf:
     def _load(
         self,
         kind: int,
-        raw: bytes,
+        code: Code,
         flags: int,
         expected: int,
         log: ctypes.Array[ctypes.c_char] | None,
     ) -> int:
+        raw = code.bytes()
         instructions = ctypes.create_string_buffer(raw, len(raw))
         license = ctypes.create_string_buffer(_LICENSE)
         place = ctypes.addressof
@@ -190,7 +194,31 @@ class Bpf:
             0,
             expected,
         )
-        return self._bpf(_PROG_LOAD, attributes)
+        if not code.functions:
+            return self._bpf(_PROG_LOAD, attributes)
+        firsts = (0, *code.functions)
+        types = self._functions(len(firsts))
+        infos = [
+            struct.pack("=II", first, number)
+            for number, first in enumerate(firsts, _FIRST_FUNCTION)
+        ]
+        listed = ctypes.create_string_buffer(b"".join(infos), 8 * len(infos))
+        try:
+            attributes += struct.pack("=IIQI", types, 8, place(listed), len(infos))
+            return self._bpf(_PROG_LOAD, attributes)
+        finally:
+            os.close(types)
+
+    def _functions(self, count: int) -> int:
+        # Types of functions of one number each, which the kernel wants to know of those it calls.
+        strings = b"\0number\0function\0"
+        types = struct.pack("=IIII", 1, _INT << 24, 8, 1 << 24 | 64)  # signed, of 64 bits
+        types += struct.pack("=IIIII", 0, _FUNC_PROTO << 24 | 1, 1, 1, 1)
+        types += count * struct.pack("=III", 8, _FUNC << 24, 2)  # static
+        sizes = 0, len(types), len(types), len(strings)
+        raw = struct.pack("=HBBI4I", _BTF_MAGIC, 1, 0, 24, *sizes) + types + strings
+        buffer = ctypes.create_string_buffer(raw, len(raw))
+        return self._bpf(_BTF_LOAD, struct.pack("=QQII", ctypes.addressof(buffer), 0, len(raw), 0))
 
     # -- what attaches programs
 
