@@ -10,6 +10,7 @@ from fetchc.program.types import (
     ChannelType,
     FunctionType,
     InterfaceType,
+    MapType,
     PointerType,
     StructType,
     VoidType,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from fetchc.check.probe_site import Site
     from fetchc.check.type_rules import TypeRules
     from fetchc.check.typed_tree import Assumption, Typed
+    from fetchc.check.walks import Walked
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.entities import Variable
     from fetchc.program.types import Type
@@ -42,13 +44,14 @@ class Checker(SiteTypes):
     subexpressions.
     """
 
-    __slots__ = ("_rules", "assumptions", "warnings")
+    __slots__ = ("_rules", "assumptions", "walk", "warnings")
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._rules: TypeRules | None = None
         self.warnings: list[Diagnostic] = []
         self.assumptions: list[Assumption] = []  # as they are met
+        self.walk: Walked | None = None  # what the expression is an element of
 
     def check(self, node: tree.Expression) -> Typed:
         """The meaning of ``node`` at the checker's site.
@@ -149,6 +152,8 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
             return _index(checker, node)
         case tree.Integer(value=value, span=span):
             return Constant(value, checker.word(signed=True), span)
+        case tree.StringLiteral(span=span):
+            raise reject("FC0101", "a string is the key of a map", span, "a string")
         case tree.Register(name=name, span=span):
             from fetchc.check.special_names import register
 
@@ -170,6 +175,10 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
             from fetchc.check.operators import operation
 
             return operation(checker, node)
+        case tree.Call(function="list", arguments=(_, *_)):
+            from fetchc.check.walks import listed
+
+            return listed(checker, node)
         case tree.Call() | tree.MethodCall() | tree.SizeOf() | tree.OffsetOf() | tree.ContainerOf():
             from fetchc.check.builtins import call
 
@@ -291,6 +300,11 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
 
 
 def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
+    if isinstance(node, tree.Index) and isinstance(node.index, tree.StringLiteral):
+        from fetchc.check.walks import looked_up
+
+        base = checker.check(node.base)
+        return looked_up(checker, base, node.index.value, node.span, node.index_span)
     if _named(node):
         from fetchc.check.array_ranges import fold_bounds
 
@@ -329,6 +343,12 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
 
                 return grid_element(checker, base, node)
         resolved, found = checker.resolved(base.type), None
+        if rules.dereferences and checker.rules.referent is not None:
+            resolved = checker.resolved(checker.rules.referent(checker, base).type)
+        if _is_map(resolved):
+            from fetchc.check.walks import looked_up
+
+            return looked_up(checker, base, node.index, node.span, node.index_span)
         if isinstance(resolved, StructType):
             block_element = checker.rules_for(resolved).block_element
             if block_element is not None:
@@ -341,6 +361,11 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
         at = node.range_span
         help = "write `a[0:4]` for the elements from 0 up to 3"
         raise reject("FC0101", "a range has two numbers", at, "too many", help=help)
+    if rules.dereferences or isinstance(checker.resolved(base.type), StructType):
+        from fetchc.check.walks import entries
+
+        if (element := entries(checker, base, node)) is not None:
+            return element
     low, high = node.low, node.high
     if isinstance(low, int) and isinstance(high, int):
         found = indexing.elements(checker, base, low, high, node.span, node.range_span)
@@ -355,6 +380,14 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
     else:
         end = high if isinstance(high, int) else checker.check(high)
     return element_range(checker, base, first, end, node.span, node.range_span)
+
+
+def _is_map(resolved: Type) -> bool:
+    if isinstance(resolved, StructType):
+        if resolved.value is not None:
+            return "Map<" in resolved.name.partition("<")[0] + "<"
+        return resolved.is_library and resolved.name.partition("<")[0].endswith("map")
+    return isinstance(resolved, MapType)
 
 
 def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:

@@ -64,17 +64,19 @@ def plain_name(name: str) -> str:
     return "::".join([first, *hidden, *words[-1:]])
 
 
-def member_at(checker: Checker, node: Typed, path: str, span: Span) -> Typed | None:
+def member_at(
+    checker: Checker, node: Typed, path: str, span: Span, of: Type | None = None
+) -> Typed | None:
     """What ``path`` leads to from ``node``: ``a.b[-1]``, pointers followed on the way.
 
     A number is that of a base class, ``a:0:1`` a bit field of ``a`` by its first bit and width,
     ``(T)`` a cast, ``(T|U)`` one to the first of these that is a type, ``*`` what another library
-    class leads to.
+    class leads to. ``{0}`` in a cast is the first argument of the class ``of`` (None: of ``node``).
     None where the class has no such member.
     """
     from fetchc.check import indexing
 
-    start = checker.resolved(node.type)
+    start = checker.resolved(node.type) if of is None else of
     for word in path.split("."):
         name, *numbers = word.split("[") if word.endswith("]") else [word]
         found = _step(checker, node, name, start, span)
@@ -253,6 +255,7 @@ class LibraryClass(Record):
     either: Mapping[str, Mapping[str, Any]] = _NONE
     maybe: Mapping[str, str] = _NONE
     blocks: Mapping[str, Any] = _NONE
+    walk: Mapping[str, Any] = _NONE
 
     @property
     def method_names(self) -> list[str]:

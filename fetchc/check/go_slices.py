@@ -12,7 +12,7 @@ from fetchc.check import builtins, indexing
 from fetchc.check.array_ranges import element_range, end_of_elements, fold_range
 from fetchc.check.typed_tree import Computed, Constant, Term
 from fetchc.diag.diagnostic import reject
-from fetchc.program.types import SliceType, StringType
+from fetchc.program.types import MapType, SliceType, StringType
 from fetchc.record import Record
 from fetchc.syntax import tree
 
@@ -45,6 +45,10 @@ def of_slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:
         cut = _cut(checker, node.base)
         return None if cut is None else _element(checker, cut, node)
     cut = _cut(checker, node, node.room is not None)
+    if cut is not None and isinstance(checker.resolved(cut.base.type), MapType):
+        from fetchc.check.walks import entries
+
+        return entries(checker, cut.base, node)
     if cut is not None:
         return _elements(checker, cut, node)
     inner = _cut(checker, node.base) if isinstance(node.base, tree.Range) else None
@@ -89,6 +93,8 @@ def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | N
     else:
         outer = _Cut(checker.check(node.base), 0, None)
     base = outer.base
+    if isinstance(checker.resolved(base.type), MapType):
+        return _Cut(base, low, high)
     if low < 0:
         indexing.element_at(checker, base, low, node.span, node.range_span)
     end = outer.high if high is None else outer.low + high

@@ -56,6 +56,8 @@ class Located(Record):
 class Special(Record):
     """What the kernel has a name for: ``%ax`` (kind register), ``$stack``, ``$stackN``
     (kind entry), ``$comm``, ``$retval`` (kind result), an event's text field (kind text).
+
+    The kind cursor is the address in the cursor of that number: see :mod:`fetchc.check.walks`.
     """
 
     kind: str

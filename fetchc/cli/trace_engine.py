@@ -10,7 +10,7 @@ from fetchc.diag.diagnostic import TracerError
 from fetchc.target.machines import architecture_key
 from fetchc.tracer.filter_conditions import comparisons
 from fetchc.tracer.session import Session
-from fetchc.tracer.tracefs import find_tracefs
+from fetchc.tracer.tracefs import find_tracefs, refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def _wanted(target: Target) -> set[str]:
 
 
 def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]:
-    if options.engine == "tracefs":
+    walks = any(each.plan.walks for each in targets.chosen)
+    if options.engine == "tracefs" and not walks:
         return "tracefs", "`--engine tracefs`"
     if options.engine == "bpf":
         from fetchc.tracer.bpf.bpf_session import cannot
@@ -90,12 +91,21 @@ def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]
         return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
     # A filter is the kernel's by tracefs, where eBPF has the values that it compares in each key.
     reason = "the kernel counts" if counts and not options.filters else _closed()
+    if walks:
+        reason = "it walks a container"
     if reason is None:
         return "tracefs", "nothing in the request needs eBPF"
     unable = _unable(targets) or _untried()
+    if walks and options.engine == "tracefs":
+        raise refused("FC0314", _ONLY_EBPF, help="leave `--engine tracefs` out")
     if unable is None:
         return "bpf", reason
+    if walks:
+        raise refused("FC0314", _ONLY_EBPF, notes=(f"eBPF cannot be used: {unable}",))
     return "tracefs", f"eBPF cannot be used: {unable}"
+
+
+_ONLY_EBPF = "only an eBPF program walks a container"
 
 
 def _untried() -> str | None:

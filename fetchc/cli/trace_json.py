@@ -6,7 +6,14 @@ import json
 from itertools import chain
 from json.encoder import encode_basestring_ascii as quoted
 
-from fetchc.tracer.display_values import CutList, CutString, CutStructure, Hexadecimal, NoAddress
+from fetchc.tracer.display_values import (
+    CutList,
+    CutString,
+    CutStructure,
+    Hexadecimal,
+    NoAddress,
+    WalkedList,
+)
 from fetchc.tracer.events import WRITE
 from fetchc.tracer.fetched_records import read_later
 from fetchc.tracer.record_reader import LineForm
@@ -79,10 +86,12 @@ class JsonLines:
             line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
         if not kinds <= _PLAIN:
             parts = [part for label in labels for part in _parts(label, args[label])]
-            cut = {path: one.length for path, one in parts if isinstance(one, CutString | CutList)}
+            cut = {path: _whole_length(one) for path, one in parts if isinstance(one, _CUT)}
             line += f', "cut": {_encode(cut)}' if cut else ""
             left = {path: one.left for path, one in parts if isinstance(one, CutStructure)}
             line += f', "left_out": {_encode(left)}' if left else ""
+            changed = [path for path, one in parts if isinstance(one, WalkedList) and one.changed]
+            line += f', "changed": {_encode(changed)}' if changed else ""
             nowhere = [path for path, one in parts if isinstance(one, NoAddress)]
             line += f', "no_address": {_encode(nowhere)}' if nowhere else ""
         listed = [_frame(frame) for frame in frames]
@@ -125,6 +134,13 @@ class JsonLines:
 def _to_fill_in(labels: Iterable[str]) -> str:
     # Half the time of a line of 20 numbers, against putting it together one by one.
     return ", ".join([quoted(label).replace("%", "%%") + ": %s" for label in labels])
+
+
+_CUT = (CutString, CutList)
+
+
+def _whole_length(value: CutString | CutList) -> int | None:
+    return None if isinstance(value, WalkedList) and not value.ended else value.length
 
 
 def _written(value: Value) -> str:

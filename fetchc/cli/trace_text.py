@@ -7,7 +7,14 @@ import time
 from itertools import chain
 
 from fetchc.diag.render import printable
-from fetchc.tracer.display_values import CutList, CutStructure, escaped, printed
+from fetchc.tracer.display_values import (
+    CutList,
+    CutStructure,
+    WalkedList,
+    escaped,
+    printed,
+    what_is_cut,
+)
 from fetchc.tracer.events import LINE, WRITE
 from fetchc.tracer.record_reader import LineForm
 
@@ -171,11 +178,11 @@ def _broken(value: Value, faults: Container[str], path: str, indent: str) -> str
         ]
         parts += ["…"] * isinstance(value, CutStructure)
         ends = "{}"
-    elif type(value) in (list, CutList) and isinstance(value, list):
+    elif type(value) in (list, CutList, WalkedList) and isinstance(value, list):
         each = enumerate(value)
         parts = [_broken(one, faults, f"{path}[{at}]", deeper) for at, one in each]
         if isinstance(value, CutList):
-            parts = ["…", *parts] if value.last else [*parts, "…"]
+            parts = [what_is_cut(value), *parts] if value.last else [*parts, what_is_cut(value)]
         ends = "[]"
     else:
         return text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fetchc.check.checker import Checker
 from fetchc.check.probe_site import ProbePoint
 from fetchc.check.typed_tree import AssumedCount
-from fetchc.diag.diagnostic import CompileError, Diagnostic, Label
+from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
 from fetchc.lower.arguments import lower
@@ -65,6 +65,14 @@ def compile_argument(
     """
     checker = Checker(found.site)
     node = checker.check(argument.expression)
+    if checker.walk is not None:
+        raise reject(
+            "FC0314",
+            "the elements are found one after the other, and a fetch-arg has no loop",
+            checker.walk.span,
+            "has to be walked",
+            help="`fetchc trace` shows them: an eBPF program walks the container",
+        )
     computed = given = None
     if computes:
         from fetchc.lower.operation_plan import calculation

@@ -24,6 +24,7 @@ from fetchc.ir.fetch import (
     Absolute,
     Bits,
     Comm,
+    Cursor,
     Decode,
     Deref,
     Fetch,
@@ -409,6 +410,8 @@ def _special(site: Site, node: Special) -> Value:
             return Comm()
         case "text":
             return KernelValue("event_field", node.text)
+        case "cursor":
+            return Cursor(int(node.text))
         case _:
             # At a return instruction no return probe has taken the result from its register.
             return Register(site.architecture.result) if site.leaving else ReturnValue()

@@ -43,6 +43,7 @@ from fetchc.syntax.tree import (
     SizeOf,
     SliceOf,
     Special,
+    StringLiteral,
     Ternary,
     TypeName,
     Unary,
@@ -429,17 +430,7 @@ class Builder:
     def character_value(self, children: list[Token], span: Span) -> Integer:
         """``'G'``, ``'\\n'``, ``'\\x1b'``, ``'\\0'``: a number that all languages agree on."""
         text = children[0].text[1:-1]
-        escape = text[1:]
-        if text[0] != "\\":
-            code = ord(text)
-        elif escape in _ESCAPES:
-            code = _ESCAPES[escape]
-        elif escape[0] == "x" and len(escape) == 3:
-            code = int(escape[1:], 16)
-        elif len(escape) <= 3 and set(escape) <= set("01234567"):
-            code = int(escape, 8)
-        else:
-            raise reject("FC0101", f"there is no escape `{shown(text)}`", span, "no character")
+        code = _code(text, span)
         if code > 0x7F:
             what = f"the number of `{shown(text)}` depends on the language"
             help = f"write the number: `{code}`"
@@ -595,6 +586,20 @@ class Builder:
         # Whether a part of them can only be a type, `a[List[*int]]`.
         inside = items[0].span.to(items[-1].span)
         return any(inside.start <= one.start and one.end <= inside.end for one in self.generics)
+
+    def subscript_string(self, children: list[Token], span: Span) -> Trailer:
+        """``["key"]``, with the escapes of C."""
+        import re  # few expressions have one
+
+        (token,) = children
+        at, found = token.span, bytearray()
+        for one in re.findall(_STRING_PARTS, token.text[1:-1]):
+            if one[0] == "\\":
+                found.append(_code(one, at) & 0xFF)
+            else:
+                found += one.encode("utf-8", "surrogateescape")
+        key = StringLiteral(bytes(found), at)
+        return lambda base, start: Index(base, key, at, Span(start, span.end))
 
     def subscript_empty(self, children: list[Token], span: Span) -> Trailer:
         """``[]`` after the name of a type."""
@@ -897,6 +902,23 @@ def _innermost(type: TypeName) -> TypeName:
     while isinstance(type, PointerTo | RowOf):
         type = type.target if isinstance(type, PointerTo) else type.element
     return type
+
+
+_STRING_PARTS = r"\\x[0-9a-fA-F]{2}|\\[0-7]{1,3}|\\.|[^\\]+"
+
+
+def _code(text: str, span: Span) -> int:
+    # The number of a character, which may be written with a backslash.
+    escape = text[1:]
+    if text[0] != "\\":
+        return ord(text)
+    if escape in _ESCAPES:
+        return _ESCAPES[escape]
+    if escape[0] == "x" and len(escape) == 3:
+        return int(escape[1:], 16)
+    if len(escape) <= 3 and set(escape) <= set("01234567"):
+        return int(escape, 8)
+    raise reject("FC0101", f"there is no escape `{shown(text)}`", span, "no character")
 
 
 def values(function: str, operands: list[Any]) -> tuple[Expression, ...]:

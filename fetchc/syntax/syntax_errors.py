@@ -238,8 +238,8 @@ _PAIRS = {")": "(", "]": "["}
 _CLOSERS = {"COMMA": "`,`", "RPAR": "`)`", "RSQB": "`]`", "MORETHAN": "`>`"}
 # Terminals that begin a value and cannot continue one.
 _VALUES = frozenset(
-    ("NAME", "PATH", "QUOTED", "CHARACTER", "INTEGER", "NUMBER", "SPECIAL", "REGISTER", "CALL",
-     "SIZEOF", "OFFSETOF", "CONTAINER_OF", "NAMED_CAST")
+    ("NAME", "PATH", "QUOTED", "CHARACTER", "INTEGER", "NUMBER", "SPECIAL", "REGISTER",
+     "CALL", "SIZEOF", "OFFSETOF", "CONTAINER_OF", "NAMED_CAST")
 )  # fmt: skip
 
 
@@ -258,6 +258,8 @@ def explain(text: str, start: str, problem: Unexpected) -> CompileError:
     if text[at - 1 : at + 1] == "?.":  # `(a?.b)`, where a type could have stood
         return _strange_character(text, "?", Span(at - 1, at))
     null = token.text in ("?", "!") and text[token.span.end : token.span.end + 1] == "."
+    if token.kind == "STRING" and elsewhere is None:
+        return _strange_character(text, '"', Span(at, at + 1))
     if (not token.kind or null) and elsewhere is None:
         return _strange_character(text, token.text, token.span)
     brackets = _brackets(text, token.span.start, token.kind == END, token.text)
@@ -390,7 +392,7 @@ def _strange_character(text: str, character: str, span: Span) -> CompileError:
         key = text[: span.start].rstrip().endswith("[")
         help = "fetch the string itself; `fetchc trace --filter 'EXPR == \"abc\"'` compares it"
         if key:
-            help = "a fetch-arg does not look up keys: `len(m)` is the number of entries of a map"
+            help = '`fetchc trace` looks up a key: `m["key"]`'
         return reject("FC0101", "a string in quotes is not a value", span, "a quote", help=help)
     null = character in "?!" and text[span.end : span.end + 1] == "."  # of C#
     help = f"leave the `{character}` out: a null pointer gives no value" if null else ""

@@ -53,6 +53,7 @@ __all__ = [
     "SizeOf",
     "SliceOf",
     "Special",
+    "StringLiteral",
     "Ternary",
     "TypeName",
     "Unary",
@@ -212,6 +213,13 @@ class FloatNumber(Record):
     """``2.0``, ``1e9``; never negative."""
 
     value: float
+    span: Span
+
+
+class StringLiteral(Record):
+    """``"text"``, the key of a map: its bytes."""
+
+    value: bytes
     span: Span
 
 
@@ -381,6 +389,7 @@ Expression = (
     | Register
     | Integer
     | FloatNumber
+    | StringLiteral
     | Member
     | Index
     | Range

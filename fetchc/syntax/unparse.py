@@ -35,6 +35,7 @@ from fetchc.syntax.tree import (
     SizeOf,
     SliceOf,
     Special,
+    StringLiteral,
     Ternary,
     TypeName,
     Unary,
@@ -151,6 +152,8 @@ def _text(node: Expression) -> tuple[str, int]:
             return str(value), _POSTFIX
         case FloatNumber(value=real):
             return repr(real), _POSTFIX
+        case StringLiteral(value=raw):
+            return quoted(raw), _POSTFIX
         case Member(base=base, name=name, arrow=arrow):
             return f"{_operand(base, _POSTFIX)}{'->' if arrow else '.'}{name}", _POSTFIX
         case Index(base=base, index=index, further=further):
@@ -242,3 +245,13 @@ def _path(path: Path) -> str:
     for step in path.steps:
         text += f"[{step.index}]" if isinstance(step, IndexStep) else f".{step.name}"
     return text.removeprefix(".")
+
+
+def quoted(raw: bytes) -> str:
+    """A string in double quotes, as the parser reads it."""
+    text = raw.decode("utf-8", "surrogateescape").replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join([one if one.isprintable() else _escaped(one) for one in text]) + '"'
+
+
+def _escaped(character: str) -> str:
+    return "".join([f"\\x{byte:02x}" for byte in character.encode("utf-8", "surrogateescape")])

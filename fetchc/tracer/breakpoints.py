@@ -343,6 +343,9 @@ class BreakpointSession:
             why = "code that is compiled at run time is traced by breakpoints"
             raise too_many(f"process {self._pid}", count, "functions", (why,))
         for plan in plans:
+            if plan.walks:
+                help = "`--engine bpf` walks a container"
+                raise refused("FC0314", "what a breakpoint records has no loop", help=help)
             number = len(self._plans) + 1
             self._plans[plan.event] = plan
             self._addresses[plan.event] = (plan.address,)

@@ -19,7 +19,14 @@ from fetchc.lower.printed_values import passed_object, variable_sum
 from fetchc.lower.value_plan import is_array
 from fetchc.program.entities import AtAddress, Pieces, PointerTo, is_on_entry
 from fetchc.tracer.shaper import Shaper
-from fetchc.tracer.value_shapes import CallerShape, GrowthCheckShape, Leaf, SumShape
+from fetchc.tracer.value_shapes import (
+    CallerShape,
+    GrowthCheckShape,
+    Leaf,
+    StructShape,
+    SumShape,
+    WalkShape,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +50,8 @@ def argument_shape(
     shaper = Shaper(checker, fields)
     if is_array(checker, node):
         limits = limits.of_array()
+    if checker.walk is not None:
+        return _elements(checker, fields, node, format, limits)
     variable = _variable_on_entry(node)
     if variable is not None:
         with fields.assuming():
@@ -51,6 +60,26 @@ def argument_shape(
         assertions = reversed(checker.assumptions)
         shape = shaper.within(shaper.shape(node, format, limits), limits, assertions)
     return _checked_for_growth(checker, fields, shape)
+
+
+def _elements(
+    checker: Checker, fields: Fields, node: Typed, format: Format | None, limits: Limits
+) -> WalkShape:
+    # Of a container that is walked: the shape of each, of fields of its own.
+    from fetchc.lower.walks import walk
+
+    assert checker.walk is not None
+    of_each = fields.of_elements()
+    shaper = Shaper(checker, of_each)
+    if checker.walk.wanted is None:
+        limits = limits.inner()
+    inner = shaper.within(shaper.shape(node, format, limits), limits, reversed(checker.assumptions))
+    single = checker.walk.wanted is not None
+    if checker.walk.key is not None and not single:
+        key = shaper.shape(checker.walk.key, None, limits)
+        inner = StructShape((("key", key), ("value", inner)))
+    found = walk(checker, checker.walk, of_each.listed)
+    return WalkShape(fields.walk(found), inner, found.count is not None, single)
 
 
 def _variable_on_entry(node: Typed) -> Located | None:

@@ -34,10 +34,12 @@ __all__ = [
     "SymbolName",
     "Tuple",
     "Variant",
+    "WalkedList",
     "duration",
     "escaped",
     "printed",
     "spelled",
+    "what_is_cut",
 ]
 
 
@@ -193,6 +195,22 @@ class CutList(list["Value"]):
         super().__init__(values)
         self.length = length
         self.last = last
+
+
+class WalkedList(CutList):
+    """The first elements of a container that was walked.
+
+    There are ``length`` of them in all or, if not ``ended``, at least so many. ``changed``: it was
+    another one after the walk, so that elements may be missing or twice.
+    """
+
+    ended: bool
+    changed: bool
+
+    def __init__(self, values: list[Value], length: int, ended: bool, changed: bool) -> None:
+        super().__init__(values, length)
+        self.ended = ended
+        self.changed = changed
 
 
 # ------------------------------------------------------------------------------
@@ -543,7 +561,8 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
             each = enumerate(value)
             shown = [printed(one, faults, f"{path}[{index}]") for index, one in each]
             if isinstance(value, CutList):
-                shown = [_MORE, *shown] if value.last else [*shown, _MORE]
+                more = what_is_cut(value)
+                shown = [more, *shown] if value.last else [*shown, more]
             return f"[{', '.join(shown)}]"
         case Enumerator():
             name = value["name"]
@@ -560,6 +579,16 @@ def printed(value: Value, faults: Container[str] | None = None, path: str = "") 
                 for name, one in value.items()
             ]
             return f"{{{', '.join(members + [_MORE] * isinstance(value, CutStructure))}}}"
+
+
+def what_is_cut(value: CutList) -> str:
+    """What stands for the elements of a list that are not in it."""
+    if not isinstance(value, WalkedList):
+        return _MORE
+    changed = "(changed meanwhile)" if value.changed else ""
+    if value.ended and len(value) >= value.length:
+        return changed
+    return f"{_MORE}(of {value.length}{'' if value.ended else ' or more'}){changed}"
 
 
 def escaped(text: str) -> str:

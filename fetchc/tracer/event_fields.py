@@ -11,6 +11,7 @@ from fetchc.ir.fetch import (
     Absolute,
     Array,
     Comm,
+    Cursor,
     Deref,
     Fetch,
     Image,
@@ -24,6 +25,8 @@ from fetchc.ir.fetch import (
     Symbol,
     Text,
     Word,
+    body,
+    chain,
     fixed_bytes,
     is_address,
 )
@@ -38,11 +41,12 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from fetchc.check.probe_site import ProbePoint
-    from fetchc.ir.fetch import Value
+    from fetchc.ir.fetch import Value, Walk
     from fetchc.target.kernel_versions import Kernel
 
 __all__ = [
     "Block",
+    "ElementFields",
     "Fields",
     "base_and_offset",
     "chunks",
@@ -191,9 +195,20 @@ class Fields:
             name = self._names[fitting] = self._new(fitting)
         return name
 
+    def walk(self, walk: Walk) -> str:
+        """The field of the elements of a container; no kernel takes it in a definition."""
+        return self._named(Fetch(walk, Word()))
+
+    def of_elements(self) -> ElementFields:
+        """Collects what is fetched of one of these elements."""
+        return ElementFields(self._found, self._kernel, (), self.span)
+
     def _new(self, fetch: Fetch) -> str:
         assert self.span is not None
         accepted(self._found, fetch, self._kernel, self.span)
+        return self._named(fetch)
+
+    def _named(self, fetch: Fetch) -> str:
         name = self._name()
         self._listed.append((name, fetch))
         return name
@@ -285,7 +300,9 @@ class Fields:
             if isinstance(pointer, Absolute) and not kernel and self._has_immediates():
                 # A constant that the user wrote: there may be no memory.
                 pointer = Immediate(pointer.address)
-            elif is_address(pointer) or isinstance(pointer, Immediate | StackPointer | Comm):
+            elif is_address(pointer) or isinstance(
+                pointer, Immediate | StackPointer | Comm | Cursor
+            ):
                 continue
             if isinstance(pointer, Register) and pointer.name == self._stack_register():
                 continue
@@ -333,3 +350,28 @@ class Fields:
             name = f"fetchc_{self._number}"
             if name not in self._taken:
                 return name
+
+
+class ElementFields(Fields):
+    """What is fetched of an element of a container, which a walk has found.
+
+    Its values begin at cursors. No definition has them, so the rules of fetch-args do not apply.
+    """
+
+    def __init__(
+        self, found: ProbePoint, kernel: Kernel, taken: Collection[str], span: Span | None
+    ) -> None:
+        super().__init__(found, kernel, taken)
+        self.span = span
+
+    def _new(self, fetch: Fetch) -> str:
+        base, _ = chain(fetch.value)
+        if not isinstance(base, Cursor):
+            raise reject(
+                "FC0314",
+                "a part of each element is not in the container",
+                self.span,
+                f"`{body(fetch)}` is elsewhere",
+                help="name a member of the elements",
+            )
+        return self._named(fetch)

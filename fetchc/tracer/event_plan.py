@@ -8,7 +8,7 @@ from fetchc.check.checker import Checker
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name
-from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text, fixed_bytes
+from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text, Walk, fixed_bytes
 from fetchc.lower.extents import FULL, Limits
 from fetchc.record import Record
 from fetchc.source import Span
@@ -128,7 +128,7 @@ def plan(
             layouts = _layouts(found, kernel, named, limits, probing_faults)
             lines = tuple(
                 [
-                    defined(each.site, layout.fields, kernel, group, event)
+                    defined(each.site, _definable(layout), kernel, group, event)
                     for each, layout in zip(found.each(), layouts, strict=True)
                     if not program.in_memory
                 ]
@@ -166,11 +166,19 @@ def plan(
     )
 
 
+def _definable(layout: _Layout) -> list[tuple[str, Fetch]]:
+    # A walk is in no definition: with one, the plan is for eBPF programs.
+    return [(name, fetch) for name, fetch in layout.fields if not isinstance(fetch.value, Walk)]
+
+
 _LARGEST = 4096  # bytes of a record's numbers, as of the kernel's own
 
 
 def _must_fit(layout: _Layout, event: str) -> None:
     # What runs the fetches itself has no limit of the kernel's but that of offsets in a record.
+    if len(_definable(layout)) < len(layout.fields):
+        why = "the elements of a container are walked by eBPF programs, and those need a file"
+        raise reject("FC0314", why, help="ask for its number of elements")
     size = sum([fixed_bytes(fetch.store) for _, fetch in layout.fields])
     if size > _LARGEST:
         what = f"the values of `{event}` take {size} bytes of a record, and it has {_LARGEST}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.ir.fetch import Walk
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -118,6 +119,12 @@ class Plan(Record):
         return not self.definitions
 
     @property
+    def walks(self) -> bool:
+        """Whether it fetches elements of containers, for which no definition can be."""
+        fetches = [fetch for fields in self.fields[:1] for _, fetch in fields]
+        return any(isinstance(one.value, Walk) for one in fetches)
+
+    @property
     def of_kernel(self) -> bool:
         """Whether it probes the kernel's own code: a program's probe names a path."""
         words = [word for line in self.definitions[:1] for word in line.split(maxsplit=2)[1:2]]
@@ -147,7 +154,8 @@ class BpfRecord(Record):
     fault bits; each of ``bits`` is (low, high, bit): what is between depends on a load that failed
     where the bit is set. Each of ``blocks`` is (low, high, word): the 32 bits at ``word`` say which
     of the bytes between were read (see :class:`fetchc.ir.steps.EmitMemory`). A string whose length
-    with the NUL is ``longest`` may be cut.
+    with the NUL is ``longest`` may be cut. ``entries``, by the field of a walk, are the formats of
+    what it recorded of each element, which has the header of the record in front of it.
     """
 
     process: int
@@ -156,6 +164,7 @@ class BpfRecord(Record):
     bits: tuple[tuple[int, int, int], ...]
     blocks: tuple[tuple[int, int, int], ...]
     longest: int
+    entries: tuple[tuple[str, Format], ...] = ()
 
 
 class Format(Record):

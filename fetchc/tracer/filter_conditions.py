@@ -44,6 +44,7 @@ from fetchc.tracer.value_shapes import (
     TypeNameShape,
     TypeSwitchShape,
     VariantCheckShape,
+    WalkShape,
 )
 
 TYPE_CHECKING = False
@@ -405,6 +406,8 @@ _COMPARE: dict[str, Callable[[object, object], bool]] = {
 
 def value_shape(shape: Shape) -> Shape:
     """The shape of the value itself, without the checks around it."""
+    if isinstance(shape, WalkShape) and shape.single:
+        shape = shape.inner
     while isinstance(
         shape,
         OptionalShape

@@ -6,7 +6,7 @@ import struct
 from math import prod
 
 from fetchc.record import Record
-from fetchc.tracer.display_values import CutList, CutString
+from fetchc.tracer.display_values import CutList, CutString, Unavailable, WalkedList
 from fetchc.tracer.guards import HIGHEST, by_length
 from fetchc.tracer.string_values import WIDTHS, bounded, counted, decoded, joined
 from fetchc.tracer.structure_values import (
@@ -39,11 +39,13 @@ __all__ = [
     "cut_items",
     "cut_row",
     "cut_text",
+    "looked_up",
     "multi_array",
     "of_items",
     "of_row",
     "ranged",
     "up_to_nul",
+    "walked",
     "windowed",
 ]
 
@@ -483,3 +485,68 @@ def of_items(makers: list[Make], path: str) -> Pick:
         return values
 
     return pick
+
+
+# ------------------------------------------------------------------------------
+# Walks.
+
+_WALK = struct.Struct("=4HQ").unpack_from
+
+
+def walked(at: int, inner: Make, counted: bool, path: str) -> Make:
+    """The list of what ``inner`` makes of each element that the walk at ``at`` recorded.
+
+    Where the walk could not go on, the element after the last one is a fault; where that is the
+    first one, the whole list. ``counted``: the container has its number of elements.
+    """
+    from fetchc.ir.steps import CHANGED, ENDED, HEADER, UNREAD
+
+    def make(data: bytes, faults: Faults) -> Value:
+        place, stride, many, flags, whole = _WALK(data, at)
+        values: list[Value] = []
+        for index in range(many):
+            start = place + stride * index
+            of_element: Faults = []
+            values.append(inner(data[:HEADER] + data[start : start + stride], of_element))
+            faults += [f"{path}[{index}]{fault}" for fault in of_element]
+        if counted and whole >= HIGHEST:  # the memory is something else
+            faults.append(path)
+            return None
+        ended = bool(flags & ENDED)
+        changed = bool(flags & CHANGED) or (counted and ended and many != whole)
+        if flags & UNREAD:
+            if not whole:
+                faults.append(path)
+                return None
+            if counted or many == whole:  # it is the next one
+                faults.append(f"{path}[{many}]")
+                values.append(None)
+            else:
+                faults.append(f"{path}[{whole}]")
+        elif ended and not changed and many == whole:
+            return values
+        return WalkedList(values, whole, ended or counted, changed)
+
+    return make
+
+
+def looked_up(at: int, inner: Make, path: str) -> Make:
+    """What ``inner`` makes of the one element that the walk at ``at`` looked for; None without it.
+
+    A container that changed meanwhile is a fault.
+    """
+    from fetchc.ir.steps import CHANGED, ENDED, HEADER, UNREAD
+
+    def make(data: bytes, faults: Faults) -> Value:
+        place, _, many, flags, _ = _WALK(data, at)
+        if flags & (UNREAD | CHANGED):
+            faults.append(path)
+            return None
+        if not many:
+            return None if flags & ENDED else Unavailable("not where the walk ended")
+        of_element: Faults = []
+        value = inner(data[:HEADER] + data[place:], of_element)
+        faults += [f"{path}{fault}" for fault in of_element]
+        return value
+
+    return make

@@ -271,6 +271,9 @@ class Session:
 
     def _install(self) -> None:
         plans, self._added = self._added, []
+        if any(plan.walks for plan in plans):
+            why = "only an eBPF program walks a container"
+            raise refused("FC0314", "a definition has no loop", notes=(why,))
         events = kernel_events(plans, self._filters, kernel(running_version()))
         if not events:
             return

@@ -663,6 +663,8 @@ class LeafMakers:
         symbol: Symbol | None,
         of_kernel: bool,
     ) -> None:
+        self.format = format
+        self._kernel = of_kernel
         self._fields = {field.name: field for field in format.fields}
         self.texts = Texts(format)
         probes = [

@@ -55,6 +55,7 @@ __all__ = [
     "UnavailableShape",
     "VariantCase",
     "VariantCheckShape",
+    "WalkShape",
     "texts_in",
 ]
 
@@ -189,6 +190,20 @@ class RangeShape(Record):
     high: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
     bound: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int | None
     to_nul: bool = False
+
+
+class WalkShape(Record):
+    """The elements that a walk recorded: a list, in which each is ``inner`` of its own fields.
+
+    Of those a :class:`~fetchc.tracer.events.BpfRecord` has the places, by ``field``. ``counted``:
+    the container has the number of all of them. ``single``: the value is the one that was looked
+    for.
+    """
+
+    field: str
+    inner: Shape
+    counted: bool
+    single: bool = False
 
 
 class BoundsCheckShape(Record):
@@ -538,6 +553,7 @@ Shape = (
     | InterfaceShape
     | OfEventShape
     | UnavailableShape
+    | WalkShape
 )
 
 

@@ -38,6 +38,7 @@ WORDS: dict[str, list[str]] = {
     "EMPTY": ["interface{}", "struct { }"],
     "RANK": ["[]", "[ , ]"],
     "AS": [" as "],
+    "STRING": ['"key"', r'"a \" \x41"', '""'],
     "CHARACTER": ["'x'", r"'\n'", r"'\x1b'"],
     "QUOTED": ["'main.c'::count", "'f(int)'::ns::n"],
     "NAMED_CAST": ["static_cast", "reinterpret_cast"],

@@ -29,6 +29,7 @@ from fetchc.ir.steps import (
     PROCESS,
     Aggregate,
     LoadBias,
+    Loop,
     counting_steps,
     steps_of,
     unsupported,
@@ -574,22 +575,36 @@ def _ring_bytes(buffer_kib: int | None) -> int:
 
 def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
     """The format of the records that ``program`` makes for ``plan``, under that number."""
+    rooms = text_rooms(program, rules)
+    found = _layout(number, plan.event, program, rooms[-1] if rooms else _NO_ROOM)
+    if plan.kind == "return" and "get_func_ip" not in rules.helpers:
+        return found
+    address = Field("__probe_ip", ADDRESS, 8, False, None, False)
+    return Format(number, plan.event, (address, *found.fields), found.bpf)
+
+
+def _layout(number: int, event: str, program: Program, longest: int) -> Format:
     fields = [
         Field(slot.name, slot.at, slot.size, slot.signed, slot.count, slot.text)
         for slot in program.slots
     ]
-    if plan.kind != "return" or "get_func_ip" in rules.helpers:
-        fields.insert(0, Field("__probe_ip", ADDRESS, 8, False, None, False))
-    rooms = text_rooms(program, rules)
+    walks = [
+        (slot.name, step.entry)
+        for step in program.steps
+        if isinstance(step, Loop)
+        for slot in program.slots
+        if slot.at == step.at
+    ]
     record = BpfRecord(
         PROCESS,
         program.faults_at,
         program.faults + 63 >> 6 << 3,
         tuple([(one.low, one.high, one.bit) for one in program.bits]),
         tuple([(one.low, one.high, one.word) for one in program.blocks]),
-        rooms[-1] if rooms else _NO_ROOM,
+        longest,
+        tuple([(name, _layout(number, event, entry, longest)) for name, entry in walks]),
     )
-    return Format(number, plan.event, tuple(fields), record)
+    return Format(number, event, tuple(fields), record)
 
 
 # ------------------------------------------------------------------------------

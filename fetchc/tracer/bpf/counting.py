@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 
 from fetchc.emit.bpf_program import Entry, key_bytes
-from fetchc.ir.steps import Aggregate
+from fetchc.ir.steps import Aggregate, Loop
 from fetchc.record import Record
 from fetchc.tracer.guards import LOWEST
 from fetchc.tracer.tables import Cell, Row
@@ -79,6 +79,8 @@ def counting(
             numbers.append((fetches[leaf.field], leaf.decode.signed))
         keys = tuple([(name, fetch) for name, fetch in fields if name not in apart])
         program = lower(keys, tuple(numbers), task)
+        if any(isinstance(step, Loop) for step in program.steps):
+            return None
         if len(program.steps) > _MOST_STEPS or key_bytes(program) > _KEY_BYTES:
             return None
         programs.append(program)

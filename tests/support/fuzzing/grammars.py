@@ -56,6 +56,7 @@ TERMINALS: dict[str, tuple[str, ...]] = {
     "OFFSETOF": ("offsetof(",), "OPEN": ("+8(", "-8(", "+u0(", "+("),
     "OTHER": ("(a)", "x", "(a)(b)"), "PART": ("%body", "%inline"),
     "PATH": ("a/b.C", "github.com/x/y.T"), "POINT": ("@ visit", "@ main.go:3", "@", "@ f%return"),
+    "STRING": ('"key"', r'"\n\xff"', r'"\q"', '"é"'),
     "CHARACTER": ("'x'", r"'\x1b'", r"'\q'", "'é'"),
     "QUALIFIER": ("const ",), "QUOTED": ("'a.c'::x",), "RANK": ("[]", "[,]"),
     "REGISTER": ("%di", "%ax", "%xmm0", "%", "%é"), "RETURN": ("%return",), "SEGMENT": ("%fs:",),

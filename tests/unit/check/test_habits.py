@@ -33,7 +33,7 @@ PROBE = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kern
         ),
         (
             'r->list["a"]',
-            "a fetch-arg does not look up keys: `len(m)` is the number of entries of a map",
+            "a map whose entries can be walked: of Go, Rust or libstdc++",
         ),
         ("*r->in", "it is the object itself: leave the `*` out"),
         # What no other tool has is as before.

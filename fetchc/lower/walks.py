@@ -1,0 +1,375 @@
+"""From the walk of a container to the fetch of its elements."""
+
+from __future__ import annotations
+
+from fetchc.check.typed_tree import Computed
+from fetchc.check.walks import (
+    BTree,
+    BucketMap,
+    HashTable,
+    Linked,
+    Strided,
+    SwissMap,
+    Tree,
+    offset,
+    text_parts,
+)
+from fetchc.ir.fetch import Calculated, Chosen, Cursor, Part, Walk
+from fetchc.lower.fetches import Memory, load_word, pointer, where
+from fetchc.record import assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.check.walks import Walked
+    from fetchc.ir.fetch import Fetch, Term
+
+__all__ = ["walk"]
+
+_MOST_ROUNDS = 4096
+_SLOTS = 8  # of a group, of a bucket
+_WORD = 8
+
+
+def walk(checker: Checker, walked: Walked, fields: tuple[tuple[str, Fetch], ...]) -> Walk:
+    """The fetch of the elements, of each of which ``fields`` are fetched, by cursors.
+
+    Raises CompileError where the container itself cannot be fetched.
+    """
+    match walked.way:
+        case Linked() as way:
+            found = _Rounds(checker, walked).linked(way)
+        case Tree() as way:
+            found = _Rounds(checker, walked).tree(way)
+        case Strided() as way:
+            found = _Rounds(checker, walked).strided(way)
+        case HashTable() as way:
+            found = _Rounds(checker, walked, places=1).hash_table(way)
+        case BTree() as way:
+            found = _Rounds(checker, walked, places=2).b_tree(way)
+        case SwissMap() as way:
+            found = _Rounds(checker, walked, places=2).swiss(way)
+        case BucketMap() as way:
+            found = _Rounds(checker, walked, places=2).buckets(way)
+        case way:
+            assert_never(way)
+    return found.replaced(fields=fields)
+
+
+class _Rounds:
+    def __init__(self, checker: Checker, walked: Walked, places: int = 0) -> None:
+        self._checker = checker
+        self._walked = walked
+        self._site = checker.site
+        self._places = places
+        self._start: list[Term] = []
+
+    def _cursor(self, start: Term) -> Cursor:
+        self._start.append(start)
+        return Cursor(self._places + len(self._start) - 1)
+
+    def _address(self, node: Typed) -> Term:
+        # That in the pointer `node`.
+        value, moved = pointer(self._site, node)
+        return _add(value, moved)
+
+    def _number(self, node: Typed, again: bool = True) -> Term:
+        # The number `node`; `again`: so that it can be read a second time.
+        if isinstance(node, Computed):
+            return self._sum(node, again)
+        found = where(self._site, node)
+        if not isinstance(found, Memory):
+            word: Term = load_word(self._site, found, node.span)
+            return self._cursor(word) if again else word
+        size, base, moved = self._checker.size(node.type) or _WORD, found.base, found.offset
+        if again:
+            return Part(self._cursor(_add(base, moved)), 0, size)
+        return Part(base, moved, size)
+
+    def _sum(self, node: Computed, again: bool) -> Term:
+        total: Term = node.constant
+        for one in node.terms:
+            less = 0 if one.subtrahend is None else self._number(one.subtrahend, again)
+            term = Calculated("sub", self._number(one.number, again), less)
+            total = _add(Calculated("mul", _divided(term, one.each), one.times), total)
+        return total
+
+    def _walk(
+        self,
+        end: Term,
+        found: Term,
+        moved: dict[Cursor, Term],
+        count: Term | None,
+        places: tuple[Term, ...] = (),
+    ) -> Walk:
+        wanted = self._walked.wanted
+        if wanted is not None:
+            done = self._cursor(0)
+            found = self._has_key(found, places, wanted)
+            end = Calculated("or", end, done)
+            moved = {**moved, done: Calculated("or", done, found)}
+        cursors = [Cursor(number + self._places) for number in range(len(self._start))]
+        following = tuple([moved.get(one, one) for one in cursors])
+        start, most = tuple(self._start), self._walked.most
+        return Walk(start, end, found, places, following, count, None, (), most, _MOST_ROUNDS)
+
+    def _has_key(self, found: Term, places: tuple[Term, ...], wanted: int | bytes) -> Term:
+        # Whether there is an entry, and it has the key; nothing else of it is read then.
+        checker, key = self._checker, self._walked.key
+        assert key is not None
+
+        def number(node: Typed, when: Term) -> Term:
+            at = where(self._site, node)
+            assert isinstance(at, Memory)
+            base: Term = at.base
+            if isinstance(base, Cursor) and base.number < len(places):
+                base = places[base.number]
+            return Part(base, at.offset, checker.size(node.type) or _WORD, when)
+
+        parts = text_parts(checker, key)
+        if isinstance(wanted, int) or parts is None:
+            assert isinstance(wanted, int)
+            mask = (1 << 8 * (checker.size(key.type) or _WORD)) - 1
+            return _both(found, _equal(number(key, found), wanted & mask))
+        found = _both(found, _equal(number(parts[1], found), len(wanted)))
+        text, passed = number(parts[0], found), 0
+        while passed < len(wanted):
+            size = min(_WORD, 1 << (len(wanted) - passed).bit_length() - 1)
+            same = int.from_bytes(wanted[passed : passed + size], "little")
+            found = _both(found, _equal(Part(text, passed, size, found), same))
+            passed += size
+        return found
+
+    def linked(self, way: Linked) -> Walk:
+        first = self._address(way.first)
+        stop = first if way.stop is None else self._address(way.stop)
+        here = self._cursor(first if way.stop is None else _unless(first, stop))
+        last = self._cursor(stop)
+        count = None if way.count is None else self._number(way.count)
+        moved = {here: _unless(self._address(way.next), last)}
+        return self._walk(_equal(here, 0), 1, moved, count)
+
+    def strided(self, way: Strided) -> Walk:
+        first = self._address(way.first)
+        here = self._cursor(first)
+        count = self._number(way.count)
+        last = self._cursor(
+            _add(first, Calculated("mul", self._number(way.count, again=False), way.each))
+        )
+        over = _not(Calculated("lt", here, last))
+        return self._walk(over, 1, {here: _add(here, way.each)}, count)
+
+    # The nodes of a tree in order, a link a round: to the right child and from there to the left as
+    # far as it goes, else up until the node was a left child.
+
+    def tree(self, way: Tree) -> Walk:
+        node = self._cursor(self._address(way.first))
+        how = self._cursor(_AT)
+        head = self._cursor(self._address(way.head))
+        count = self._number(way.count)
+        at, up, down = (_equal(how, one) for one in (_AT, _UP, _DOWN))
+        left, right, parent = (
+            self._link(one, when)
+            for one, when in ((way.left, down), (way.right, at), (way.parent, up))
+        )
+        top = _equal(parent, head)
+        of_parent = self._link(way.right, _both(up, _not(top)), parent)
+        moved: dict[Cursor, Term] = {
+            node: Chosen(at, _or(right, node), Chosen(down, _or(left, node), parent)),
+            how: Chosen(
+                at,
+                Chosen(right, _DOWN, _UP),
+                Chosen(
+                    down,
+                    Chosen(left, _DOWN, _AT),
+                    Chosen(top, _AT, Chosen(_equal(of_parent, node), _UP, _AT)),
+                ),
+            ),
+        }
+        return self._walk(_both(at, _equal(node, head)), at, moved, count)
+
+    def _link(self, node: Typed, when: Term, base: Term | None = None) -> Part:
+        found = where(self._site, node)
+        assert isinstance(found, Memory)
+        return Part(found.base if base is None else base, found.offset, _WORD, when)
+
+    def hash_table(self, way: HashTable) -> Walk:
+        control = self._cursor(self._address(way.control))
+        slot = self._cursor(0)
+        mask = self._cursor(self._number(way.mask, again=False))
+        full = _equal(Calculated("and", Part(_add(control, slot), 0, 1), 0x80), 0)
+        behind = Calculated("mul", _add(slot, 1), way.each)
+        place = Calculated("sub", control, behind)
+        count = self._number(way.count)
+        over = Calculated("lt", mask, slot)
+        return self._walk(over, full, {slot: _add(slot, 1)}, count, (place,))
+
+    # From the root down to the first leaf. Behind an entry comes the first leaf of the child at its
+    # right, or in a leaf the next entry; behind the last one of a node that of the parent.
+
+    def b_tree(self, way: BTree) -> Walk:
+        span = self._walked.span
+        names = ("parent", "parent_idx", "len")
+        parent, index, length = (offset(self._checker, way.leaf, (one,), span) for one in names)
+        edges = offset(self._checker, way.internal, ("edges",), span)
+        node = self._cursor(self._address(way.root))
+        height = self._cursor(self._number(way.height, again=False))
+        slot, down = self._cursor(0), self._cursor(1)
+        count = self._number(way.count)
+        here = _not(down)
+        many = Part(node, length, 2, here)
+        full = _both(here, Calculated("lt", slot, many))
+        over = _both(here, _not(full))
+        above = Part(node, parent, _WORD, over)
+        inner = _not(_equal(height, 0))
+        edge = Chosen(down, slot, _add(slot, 1))
+        deeper = _both(inner, _not(over))
+        child = Part(_add(node, Calculated("mul", edge, _WORD)), edges, _WORD, deeper)
+        moved: dict[Cursor, Term] = {
+            node: Chosen(over, above, Chosen(deeper, child, node)),
+            height: Chosen(over, _add(height, 1), Calculated("sub", height, deeper)),
+            slot: Chosen(
+                over,
+                Part(node, index, 2, over),
+                Chosen(_both(full, _not(inner)), _add(slot, 1), 0),
+            ),
+            down: deeper,
+        }
+        end = _either(_equal(node, 0), _both(over, _equal(above, 0)))
+        places = tuple(
+            [
+                _add(_add(node, start), Calculated("mul", slot, each))
+                for start, each in (way.keys, way.values)
+            ]
+        )
+        return self._walk(end, full, moved, count, places)
+
+    # Maps of Go. Source: internal/runtime/maps/map.go, table.go, group.go (Go 1.24 to 1.27): a
+    # small map is one group; a large one has tables in a directory, in which a table can be several
+    # times, one after the other, the first time at its `index`. The highest bit of a slot's control
+    # byte is set where it is empty or deleted.
+
+    def swiss(self, way: SwissMap) -> Walk:
+        span = self._walked.span
+        header, table, groups = (
+            {name: offset(self._checker, holder, (name,), span) for name in names}
+            for holder, names in (
+                (way.header, ("used", "dirPtr", "dirLen", "writing")),
+                (way.table, ("groups", "index")),
+                (way.groups, ("data", "lengthMask")),
+            )
+        )
+        start = self._address(way.map)
+        directory = Part(start, header["dirPtr"], _WORD, start)
+        length = Part(start, header["dirLen"], _WORD, start)
+        small = _equal(length, 0)
+        group = self._cursor(Chosen(small, directory, 0))
+        slots = self._cursor(Chosen(_both(small, _not(_equal(directory, 0))), _SLOTS, 0))
+        slot = self._cursor(0)
+        here = self._cursor(Chosen(small, 0, directory))
+        last = self._cursor(Chosen(small, 0, _add(directory, Calculated("mul", length, _WORD))))
+        first = self._cursor(Chosen(small, 0, directory))
+        map = self._cursor(start)
+        inside = Calculated("lt", slot, slots)
+        over = _not(inside)
+        following = Part(here, 0, _WORD, over)
+        data = Part(following, table["groups"] + groups["data"], _WORD, over)
+        mask = Part(following, table["groups"] + groups["lengthMask"], _WORD, over)
+        index = Part(following, table["index"], _WORD, over)
+        is_first = _equal(Calculated("mul", index, _WORD), Calculated("sub", here, first))
+        in_group = Calculated("and", slot, _SLOTS - 1)
+        number = Calculated("rsh", slot, 3)
+        place = _add(group, Calculated("mul", number, way.group_bytes))
+        control = Part(_add(place, in_group), 0, 1, inside)
+        full = _both(inside, _equal(Calculated("and", control, 0x80), 0))
+        many = Calculated("lsh", _add(mask, 1), 3)
+        moved: dict[Cursor, Term] = {
+            group: Chosen(over, data, group),
+            slots: Chosen(over, Chosen(is_first, many, 0), slots),
+            slot: Chosen(over, 0, _add(slot, 1)),
+            here: Chosen(over, _add(here, _WORD), here),
+        }
+        count = Part(map, header["used"], _WORD, map)
+        end = _both(over, _equal(here, last))
+        return self._walk(end, full, moved, count, _in(place, in_group, way.stores))
+
+    # Source: runtime/map.go (Go 1.15 to 1.23): 2^B buckets, each with a list of more; while the map
+    # grows, also those of the old ones that were not evacuated: their slots have a `tophash` of at
+    # least minTopHash, as all that are in use.
+
+    def buckets(self, way: BucketMap) -> Walk:
+        span = self._walked.span
+        names = ("count", "flags", "B", "buckets", "oldbuckets")
+        header = {name: offset(self._checker, way.header, (name,), span) for name in names}
+        start = self._address(way.map)
+        new, old = (Part(start, header[name], _WORD, start) for name in ("buckets", "oldbuckets"))
+        bits = Part(start, header["B"], 1, start)
+        same = Calculated("and", Part(start, header["flags"], 1, start), _SAME_SIZE_GROW)
+        size = way.bucket_bytes
+        many = Calculated("mul", Calculated("lsh", 1, bits), size)
+        fewer = Chosen(same, many, Calculated("rsh", many, 1))
+        bucket, slot = self._cursor(0), self._cursor(_SLOTS)
+        here, last = self._cursor(new), self._cursor(Chosen(new, _add(new, many), 0))
+        before, end_before = self._cursor(old), self._cursor(Chosen(old, _add(old, fewer), 0))
+        map = self._cursor(start)
+        over = _equal(slot, _SLOTS)
+        more = Part(bucket, way.overflow, _WORD, _both(over, _not(_equal(bucket, 0))))
+        in_new = _not(_equal(here, last))
+        end = _both(_both(over, _equal(more, 0)), _both(_not(in_new), _equal(before, end_before)))
+        take = _both(over, _equal(more, 0))
+        following = _or(more, Chosen(in_new, here, before))
+        inside = _not(over)
+        top = Part(_add(bucket, slot), 0, 1, inside)
+        full = _both(inside, _not(Calculated("lt", top, _MIN_TOP_HASH)))
+        moved: dict[Cursor, Term] = {
+            bucket: Chosen(over, following, bucket),
+            slot: Chosen(over, 0, _add(slot, 1)),
+            here: Chosen(_both(take, in_new), _add(here, size), here),
+            before: Chosen(_both(take, _not(in_new)), _add(before, size), before),
+        }
+        count = Part(map, header["count"], _WORD, map)
+        return self._walk(end, full, moved, count, _in(bucket, slot, way.stores))
+
+
+_AT, _UP, _DOWN = range(3)  # how a walk of a tree goes on from a node
+_SAME_SIZE_GROW, _MIN_TOP_HASH = 8, 5  # of runtime/map.go
+
+
+def _in(base: Term, slot: Term, stores: tuple[tuple[int, int], ...]) -> tuple[Term, ...]:
+    return tuple([_add(_add(base, start), Calculated("mul", slot, each)) for start, each in stores])
+
+
+def _add(one: Term, other: Term) -> Term:
+    return one if other == 0 else Calculated("add", one, other)
+
+
+def _divided(one: Term, by: int) -> Term:
+    return one if by == 1 else Calculated("div", one, by)
+
+
+def _equal(one: Term, other: Term) -> Term:
+    return Calculated("eq", one, other)
+
+
+def _not(truth: Term) -> Term:
+    return _equal(truth, 0)
+
+
+def _both(one: Term, other: Term) -> Term:
+    # Of truth values.
+    return Calculated("and", one, other)
+
+
+def _either(one: Term, other: Term) -> Term:
+    # Of truth values.
+    return Calculated("or", one, other)
+
+
+def _or(one: Term, other: Term) -> Term:
+    return Chosen(one, one, other)
+
+
+def _unless(address: Term, stop: Term) -> Term:
+    # The address, or 0 where it is the other one.
+    return Chosen(_equal(address, stop), 0, address)

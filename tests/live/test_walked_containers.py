@@ -1,0 +1,505 @@
+"""Elements of containers, walked in the kernel: they are those that the program says it has.
+
+The programs draw containers of all lengths, and write what is in them for each call.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+
+import fetchc
+from fetchc.emit.bpf_program import Maps, Point, ring_record, text_rooms
+from fetchc.ir.evaluate import State
+from fetchc.ir.evaluate_steps import record
+from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from fetchc.tracer.bpf.bpf_session import BpfSession, program_of, unable
+from fetchc.tracer.events import Plan
+from tests.live.rustc import COMPILERS, compiled
+from tests.live.traced import SECONDS, trace
+from tests.property.test_bpf_programs import unlike
+from tests.support.bpf_machine import BpfMachine
+from tests.support.toolchains import go_build, require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+MOST = 32  # elements, where no number is given
+
+C = r"""
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#define NOINLINE __attribute__((noinline, noclone, noipa))
+struct list_head { struct list_head *next, *prev; };
+struct hlist_node { struct hlist_node *next, **pprev; };
+struct hlist_head { struct hlist_node *first; };
+struct node { struct node *next; int id; const char *name; };
+struct item { long key; struct list_head link; struct hlist_node hash; char tag[6]; };
+struct holder { struct node *head, *ring; struct list_head items; struct hlist_head bucket; };
+NOINLINE void look(struct holder *h) { __asm__ volatile("" : : "r"(h) : "memory"); }
+int main(int count, char **words)
+{
+    FILE *out = fopen(words[2], "w");
+    char text[100];
+    srand(atoi(words[1]));
+    for (int call = 0; call < 6; call++) {
+        struct holder h = {0};
+        int many = call ? rand() % (call * call * 3 + 2) : 0;
+        h.items.next = h.items.prev = &h.items;
+        struct node **end = &h.head, **ring = &h.ring;
+        fprintf(out, "{");
+        char *ids = calloc(1, 4000), *names = calloc(1, 20000), *keys = calloc(1, 4000);
+        char *tags = calloc(1, 4000);
+        for (int n = 0; n < many; n++) {
+            struct node *one = calloc(1, sizeof *one), *two = calloc(1, sizeof *two);
+            struct item *item = calloc(1, sizeof *item);
+            *end = one; end = &one->next; *ring = two; ring = &two->next;
+            one->id = two->id = rand() - RAND_MAX / 2;
+            memset(text, 'a' + n % 26, sizeof text); text[rand() % (n % 9 ? 20 : 100)] = 0;
+            one->name = n % 7 ? strdup(text) : 0;
+            item->key = rand(); snprintf(item->tag, 6, "t%d", n);
+            item->link.next = &h.items; item->link.prev = h.items.prev;
+            h.items.prev->next = &item->link; h.items.prev = &item->link;
+            item->hash.next = h.bucket.first; h.bucket.first = &item->hash;
+            const char *comma = n ? ", " : "";
+            sprintf(ids + strlen(ids), "%s%d", comma, one->id);
+            sprintf(names + strlen(names), one->name ? "%s\"%s\"" : "%snull", comma, one->name);
+            sprintf(keys + strlen(keys), "%s%ld", comma, item->key);
+            memmove(tags + strlen(item->tag) + 4, tags, strlen(tags) + 1);
+            int got = sprintf(text, "\"%s\"%s", item->tag, n ? ", " : "  ");
+            memcpy(tags, text, got);
+        }
+        *ring = h.ring;
+        fprintf(out, "\"list(h->head, next).id\": [%s], \"list(h->head, next).name\": [%s], "
+                "\"list(h->ring, next).id\": [%s], \"list(h->items, item, link).key\": [%s], "
+                "\"list(h->bucket, item, hash).tag\": [%s]}\n", ids, names, ids, keys, tags);
+        look(&h);
+    }
+    fclose(out);
+    return 0;
+}
+"""
+
+CPP = r"""
+#include <csignal>
+#include <forward_list>
+#include <fstream>
+#include <list>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+struct pair_of { int x; std::string name; };
+struct all {
+    std::map<int, std::string> m; std::map<std::string, pair_of> r; std::multimap<char, double> mm;
+    std::set<long> s; std::list<std::string> l; std::forward_list<int> f;
+    std::unordered_map<std::string, pair_of> u; std::unordered_set<int> us;
+    std::vector<pair_of> v; std::vector<std::string> vs;
+};
+__attribute__((noinline, noipa)) void look(all &a) { asm volatile("" : : "r"(&a) : "memory"); }
+static std::ostream *out;
+static void put(int n) { *out << n; }
+static void put(long n) { *out << n; }
+static void put(double d) { *out << d; }
+static void put(char c) { *out << '"' << c << '"'; }
+static void put(const std::string &s) { *out << '"' << s << '"'; }
+static void put(const pair_of &p) { put(p.x); }
+template <class K, class V> static void put(const std::pair<K, V> &p)
+{
+    *out << "{\"key\": "; put(p.first); *out << ", \"value\": "; put(p.second); *out << "}";
+}
+template <class T> static void all_of(const char *name, const T &c)
+{
+    *out << '"' << name << "\": [";
+    bool more = false;
+    for (auto &one : c) { if (more) *out << ", "; more = true; put(one); }
+    *out << "]";
+}
+int main(int, char **words)
+{
+    std::ofstream file(words[2]);
+    out = &file;
+    srand(atoi(words[1]));
+    for (int call = 0; call < 7; call++) {
+        all a;
+        int many = call ? rand() % (call * call * 4 + 2) : 0;
+        for (int n = 0; n < many; n++) {
+            int k = rand() % (2 * many) - many;
+            std::string t = std::string(rand() % (n % 5 ? 20 : 90), 'a' + n % 26);
+            a.m[k] = t; a.r[t] = {k, t}; a.mm.insert({'a' + rand() % 3, n / 2.0}); a.s.insert(k);
+            a.l.push_back(t); a.f.push_front(k); a.u[t] = {k, t}; a.us.insert(k);
+            a.v.push_back({k, t}); a.vs.push_back(t);
+            if (rand() % 3 == 0) { a.m.erase(a.m.begin()); a.us.erase(a.us.begin()); }
+        }
+        file << "{";
+        all_of("a.m[:]", a.m); file << ", "; all_of("a.r[:].x", a.r); file << ", ";
+        all_of("a.mm[:7]", a.mm); file << ", "; all_of("a.s[:100]", a.s); file << ", ";
+        all_of("a.l[:]", a.l); file << ", "; all_of("a.f[:]", a.f); file << ", ";
+        all_of("a.u[:].x", a.u); file << ", "; all_of("a.us[:64]", a.us);
+        file << ", "; all_of("list(a.v, 90).x", a.v); file << ", "; all_of("list(a.vs)", a.vs);
+        for (const char *key : {"ccc", "kkkkkkkkkkkkkkkkkk"})
+            for (int which = 0; which < 2; which++) {
+                file << ", \"a." << (which ? "u" : "r") << "[\\\"" << key << "\\\"].x\": ";
+                const pair_of *found = nullptr;
+                if (which && a.u.count(key)) found = &a.u[key];
+                if (!which && a.r.count(key)) found = &a.r[key];
+                if (found) file << found->x; else file << "null";
+            }
+        file << ", \"a.m[3]\": ";
+        if (a.m.count(3)) put(a.m[3]); else file << "null";
+        file << "}" << std::endl;
+        look(a);
+        if (words[3] && call == 6) {
+            file << (long)&a << std::endl;
+            raise(SIGSTOP);
+        }
+    }
+}
+"""
+
+GO = r"""package main
+
+import (
+	"encoding/json"
+	"math/rand"
+	"os"
+	"strconv"
+)
+
+type point struct {
+	X    int
+	Name string
+}
+
+type entry struct {
+	Key   interface{} `json:"key"`
+	Value interface{} `json:"value"`
+}
+
+//go:noinline
+func look(m map[string]int, p map[int32]*point, q map[point]bool, s map[uint8]point,
+	xs []point) int {
+	return len(xs) + len(m) + len(p) + len(q) + len(s)
+}
+
+func main() {
+	seed, _ := strconv.Atoi(os.Args[1])
+	file, _ := os.Create(os.Args[2])
+	random := rand.New(rand.NewSource(int64(seed)))
+	out := json.NewEncoder(file)
+	for call := 0; call < 9; call++ {
+		var m map[string]int
+		var p map[int32]*point
+		var q map[point]bool
+		var s map[uint8]point
+		var xs []point
+		names := []string{}
+		if call > 0 {
+			m, p, q, s = map[string]int{}, map[int32]*point{}, map[point]bool{}, map[uint8]point{}
+		}
+		many := 0
+		if call > 1 {
+			many = random.Intn(1 << uint(call+1))
+		}
+		for n := 0; n < many; n++ {
+			k := random.Intn(2*many) - many
+			one := point{k, "n" + strconv.Itoa(n)}
+			m["k"+strconv.Itoa(k)] = n
+			p[int32(k)] = &one
+			q[one] = n%2 == 0
+			xs = append(xs, one)
+			names = append(names, one.Name)
+			s[uint8(k)] = one
+			if random.Intn(3) == 0 {
+				delete(m, "k"+strconv.Itoa(random.Intn(2*many)-many))
+			}
+		}
+		a, b, c, d := []entry{}, []entry{}, []entry{}, []entry{}
+		for k, v := range m {
+			a = append(a, entry{k, v})
+		}
+		for k, v := range p {
+			b = append(b, entry{k, v.Name})
+		}
+		for k, v := range q {
+			c = append(c, entry{k, v})
+		}
+		for k, v := range s {
+			d = append(d, entry{k, v})
+		}
+		said := map[string]interface{}{"m[:]": a, "p[:150].Name": b, "q[:]": c, "s[:5]": d}
+		said["list(xs, 100).Name"] = names
+		for _, k := range []string{"k3", "k-17"} {
+			if v, ok := m[k]; ok {
+				said["m[\""+k+"\"]"] = v
+			} else {
+				said["m[\""+k+"\"]"] = nil
+			}
+		}
+		said["p[-7].Name"] = nil
+		if v, ok := p[-7]; ok {
+			said["p[-7].Name"] = v.Name
+		}
+		out.Encode(said)
+		look(m, p, q, s, xs)
+	}
+	file.Close()
+}
+"""
+
+
+RUST = r"""
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
+use std::fmt::Display;
+use std::io::Write;
+struct Point { x: i64, name: String }
+#[inline(never)]
+fn look(m: &HashMap<u32, Point>, s: &HashSet<String>, n: &HashMap<String, i64>, v: &Vec<Point>, d: &VecDeque<i64>, b: &BTreeMap<u16, String>, t: &BTreeSet<i64>) -> usize {
+    b.len() + t.len() + d.len() + m.len() + s.len() + n.len() + v.len()
+}
+fn joined<T: Display>(all: impl Iterator<Item = T>) -> String {
+    format!("[{}]", all.map(|one| one.to_string()).collect::<Vec<_>>().join(", "))
+}
+fn pair(key: impl Display, value: impl Display) -> String {
+    format!("{{\"key\": {}, \"value\": {}}}", key, value)
+}
+fn quoted(text: &str) -> String { format!("\"{}\"", text) }
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    let mut seed: u64 = words[1].parse().unwrap();
+    let mut out = std::fs::File::create(&words[2]).unwrap();
+    let mut random = move |most: u64| { seed = seed.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407); (seed >> 33) % most };
+    for call in 0..6u64 {
+        let many = if call == 0 { 0 } else { random(call * call * 9) };
+        let (mut b, mut t) = (BTreeMap::new(), BTreeSet::new());
+        let (mut m, mut s, mut n, mut v) = (HashMap::new(), HashSet::new(), HashMap::new(), Vec::new());
+        for i in 0..many {
+            let k = random(2 * many);
+            m.insert(k as u32, Point { x: i as i64 - 9, name: format!("n{}", i) });
+            s.insert(format!("s{}", k));
+            n.insert(format!("k{}", k), i as i64 - 5);
+            b.insert(k as u16, format!("b{}", i));
+            t.insert(k as i64 - many as i64);
+            if random(4) == 0 { b.remove(&(random(2 * many) as u16)); }
+            v.push(Point { x: k as i64, name: format!("v{}", i) });
+            if random(3) == 0 { m.remove(&(random(2 * many) as u32)); }
+        }
+        let of = |key: &str| n.get(key).map_or("null".to_string(), |one| one.to_string());
+        writeln!(out, "{{\"m[:]\": {}, \"m[:7].name\": {}, \"s[:]\": {}, \"n[:99]\": {}, \"list(v, 40).name\": {}, \"n[\\\"k3\\\"]\": {}, \"m[5].x\": {}, \"b[:]\": {}, \"t[:70]\": {}, \"b[4]\": {}}}",
+            joined(m.iter().map(|(k, p)| pair(k, format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name))))),
+            joined(m.iter().map(|(k, p)| pair(k, quoted(&p.name)))),
+            joined(s.iter().map(|one| quoted(one))),
+            joined(n.iter().map(|(k, one)| pair(quoted(k), one))),
+            joined(v.iter().map(|one| quoted(&one.name))), of("k3"),
+            m.get(&5).map_or("null".to_string(), |one| one.x.to_string()),
+            joined(b.iter().map(|(k, one)| pair(k, quoted(one)))), joined(t.iter()),
+            b.get(&4).map_or("null".to_string(), |one| quoted(one))).unwrap();
+        look(&m, &s, &n, &v, &VecDeque::new(), &b, &t);
+    }
+}
+"""  # noqa: E501
+
+
+def compared(one: Mapping[str, Any], wanted: Mapping[str, Any], unordered: frozenset[str]) -> str:
+    """How a hit differs from what the program has; empty where it does not."""
+    if one["faults"] or "changed" in one:
+        return f"faults: {one}"
+    for label, whole in wanted.items():
+        if not isinstance(whole, list):
+            if one["args"][label] != whole:
+                return f"{label}: {one['args'][label]} for {whole}"
+            continue
+        bound = re.search(r"\[:([0-9]+)\]|, ([0-9]+)\)", label)
+        most = MOST if bound is None else int(bound[1] or bound[2])
+        shown = one["args"][label]
+        if len(shown) != min(most, len(whole)):
+            return f"{label}: {len(shown)} of {len(whole)}"
+        if one.get("cut", {}).get(label) != (len(whole) if len(whole) > most else None):
+            return f"{label}: {one['cut']} of {len(whole)}"
+        if label in unordered:
+            left = list(whole)
+            for each in shown:
+                if each not in left:
+                    return f"{label}: {each} is not in {whole}"
+                left.remove(each)
+        elif shown != list(whole[: len(shown)]):
+            return f"{label}: {shown} for {whole}"
+    return ""
+
+
+def check(
+    capfd: pytest.CaptureFixture[str],
+    program: Path,
+    function: str,
+    unordered: frozenset[str] = frozenset(),
+    seeds: Sequence[int] = (1, 2),
+    without: str = "none",
+) -> None:
+    for seed in seeds:
+        said = program.parent / "said"
+        subprocess.run([program, str(seed), said], check=True, timeout=SECONDS)
+        calls = [json.loads(line) for line in said.read_text().splitlines()]
+        labels = [label for label in calls[0] if without not in label]
+        words: list[str | Path] = [
+            "-x",
+            program,
+            "-f",
+            function,
+            "--format",
+            "jsonl",
+            "--",
+            program,
+            str(seed),
+            said,
+        ]
+        done = trace(capfd, *labels, *words)
+        calls = [json.loads(line) for line in said.read_text().splitlines()]
+        assert len(done.objects) == len(calls)
+        for one, wanted in zip(done.objects, calls, strict=True):
+            asked = {label: wanted[label] for label in labels}
+            assert compared(one, asked, unordered) == ""
+
+
+@pytest.fixture
+def kernel_walks() -> None:
+    require_uprobes()
+    if (why := unable(())) is not None:
+        pytest.skip(why)
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_lists_of_c(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path, compiler: str
+) -> None:
+    require(compiler)
+    program = tmp_path / "lists"
+    (tmp_path / "lists.c").write_text(C)
+    subprocess.run([compiler, "-g", "-O1", "-w", "-o", program, tmp_path / "lists.c"], check=True)
+    check(capfd, program, "look")
+
+
+@pytest.mark.parametrize(
+    "command", ["g++ -std=c++11", "g++ -O1", "clang++ -fstandalone-debug -stdlib=libc++"]
+)
+def test_containers_of_cpp(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    compiler, *options = command.split()
+    require(compiler, *["libc++" for one in options if one.endswith("libc++")])
+    program, source = tmp_path / "containers", tmp_path / "containers.cc"
+    source.write_text(CPP)
+    subprocess.run([compiler, *options, "-g", "-w", "-o", program, source], check=True)
+    # Where a string of libc++ has its text depends on its length.
+    check(capfd, program, "look", without="none" if compiler == "g++" else '["')
+
+
+@pytest.mark.parametrize("version", ["1.15", "1.22", "1.24", "1.27"])
+def test_maps_of_go(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path, version: str
+) -> None:
+    require(f"go{version}")
+    folder = tmp_path / "src" / "drawn"
+    folder.mkdir(parents=True)
+    (folder / "main.go").write_text(GO)
+    program = tmp_path / "maps"
+    built = go_build(version, tmp_path)
+    subprocess.run(
+        [built.command, "build", "-o", program, "drawn"], env=built.environment, check=True
+    )
+    maps = frozenset(("m[:]", "p[:150].Name", "q[:]", "s[:5]"))
+    check(capfd, program, "main.look", maps)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_containers_of_rust(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path, compiler: str
+) -> None:
+    source = tmp_path / "drawn" / "main.rs"
+    source.parent.mkdir()
+    source.write_text(RUST)
+    program = compiled(compiler, source, tmp_path / "drawn_program")
+    check(capfd, program, "look", frozenset(("m[:]", "m[:7].name", "s[:]", "n[:99]")))
+    with pytest.raises(fetchc.CompileError) as refused:  # a ring does not begin with its first slot
+        fetchc.open(str(program)).probe("look", at="body").asked("list(d)")
+    assert refused.value.diagnostics[0].code in ("FC0304", "FC0309")  # old ones have no length
+
+
+def test_the_interpreter_finds_the_same_in_the_memory_of_the_program(
+    kernel_walks: None, tmp_path: Path
+) -> None:
+    require("g++")
+    path, source, said = tmp_path / "stopped", tmp_path / "stopped.cc", tmp_path / "said"
+    source.write_text(CPP)
+    subprocess.run(["g++", "-g", "-O1", "-o", path, source], check=True)
+    labels = ["a.m[:]", "a.mm[:7]", "a.s[:100]", "a.l[:]", "a.f[:]", "a.u[:].x", "list(a.vs)"]
+    probe = fetchc.open(str(path)).probe("look")
+    with BpfSession() as session:
+        plan = probe.plan([probe.asked(label) for label in labels], session.group, "look")
+        session.add(plan)
+        session.start()
+        with subprocess.Popen([path, "7", said, "stop"]) as running:
+            try:
+                assert os.WIFSTOPPED(os.waitpid(running.pid, os.WUNTRACED)[1])
+                session.stop()
+                *_, last = session.events()
+                *_, wanted, address = said.read_text().splitlines()
+                with open(f"/proc/{running.pid}/mem", "rb", 0) as memory:
+                    data = evaluated(memory, plan, int(address))
+            finally:
+                running.kill()
+        (decoder,) = session.decoders.values()
+        event = decoder.event((0, 0, data, 0, len(data), ()))
+    assert (event.args, event.faults) == (last.args, last.faults)
+    assert {label: type(value) for label, value in event.args.items()} == {
+        label: type(value) for label, value in last.args.items()
+    }
+    whole = json.loads(wanted)
+    assert all(len(whole[label]) > 20 and last.args[label] for label in labels)
+    assert not compared(
+        {"args": last.args, "faults": []}, {"a.s[:100]": whole["a.s[:100]"]}, frozenset()
+    )
+
+
+def evaluated(memory: BinaryIO, plan: Plan, address: int) -> bytes:
+    """The record that the instructions make in that memory, which is as the steps say."""
+
+    def read(at: int, size: int) -> bytes | None:
+        try:
+            return os.pread(memory.fileno(), size, at)
+        except (OSError, OverflowError):
+            return None
+
+    machine = bpf_machine("x86_64")
+    assert machine is not None
+    rules, program = bpf_rules((6, 18)), program_of(plan.fields[0])
+    rooms = text_rooms(program, rules) or (0,)
+    wanted = record(program, State({"di": address, "sp": 0}, read, 0, b"task"), rooms[-1])
+    context = bytearray(168)
+    struct.pack_into("<Q", context, machine.registers["di"], address)
+    code = ring_record(program, machine, rules, Maps(5, 6), Point(0, 0, False), False, True)
+    run = BpfMachine(bytes(context), read)
+    run.run(code.instructions)
+    assert unlike(program, run.submitted[0], wanted) == ""
+    return run.submitted[0]
+
+
+def test_what_differs_is_seen() -> None:
+    one: dict[str, Any] = {"args": {"v[:2]": [1, 2]}, "faults": [], "cut": {"v[:2]": 3}}
+    assert compared(one, {"v[:2]": [1, 2, 3]}, frozenset()) == ""
+    assert compared(one, {"v[:2]": [1, 2]}, frozenset())
+    assert compared(one, {"v[:2]": [2, 1, 3]}, frozenset())
+    assert compared(one, {"v[:2]": [2, 1, 3]}, frozenset(("v[:2]",))) == ""
+    assert compared(one, {"v[:2]": [3, 1, 4]}, frozenset(("v[:2]",)))
+    assert compared(one, {"v[:2]": 3}, frozenset())
