@@ -1,6 +1,7 @@
 """Measure ``fetchc trace`` beside bpftrace and perf: the same probes, one run.
 
-    python -m tests.benchmark.tracing [--events N] [--rounds N] [--starts | --bursts] [--json]
+    python -m tests.benchmark.tracing [--events N] [--rounds N]
+                                      [--starts | --bursts | --functions] [--json]
 
 A program of its own calls a function as fast as it can. The definitions for perf and the program
 for bpftrace are what ``fetchc compile --format`` writes of the same expressions. Needs root;
@@ -13,7 +14,10 @@ traced program's: of the round where their sum is the least, the starts of the t
 Starts: a program calls a function all the time, and a tool that traces it starts. The time until
 it prints the first value, and its CPU time until then, children included, are the least
 of the rounds. fetchc starts with an empty cache, and again with what that left there. What perf
-takes is that of its two commands. ``--starts`` and ``--bursts`` measure one of the two only.
+takes is that of its two commands.
+
+Functions: probes of 1,000 functions are switched on and off by each engine of fetchc. ``--starts``,
+``--bursts`` and ``--functions`` measure one of the three only.
 """
 
 from __future__ import annotations
@@ -33,12 +37,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import fetchc
+from fetchc.tracer.bpf.bpf_session import BpfSession
+from fetchc.tracer.session import Session
 from tests.benchmark.goals import Goal
 from tests.support.toolchains import ROOT, TOOLCHAINS
 from tests.support.tracefs import unavailable
 
 ARGUMENTS = (1, 5, 20)
-TOOLS = ("fetchc text", "fetchc jsonl", "bpftrace", "perf script", "perf trace")
+TOOLS = (
+    "fetchc text", "fetchc jsonl", "fetchc text bpf", "fetchc jsonl bpf", "bpftrace", "perf script",
+    "perf trace",
+)  # fmt: skip
 SECONDS = 300  # a tool that takes longer hangs
 
 _MEMBERS = "".join(f"long n{number}; " for number in range(20))
@@ -98,9 +108,10 @@ class Bench:
         own = self.folder / "program-cpu"
         command = [str(self.program), str(self.events), str(own)]
         match tool:
-            case "fetchc text" | "fetchc jsonl":
-                kind = tool.rpartition(" ")[2]
+            case "fetchc text" | "fetchc jsonl" | "fetchc text bpf" | "fetchc jsonl bpf":
+                _, kind, *engine = tool.split()
                 where = ["-x", str(self.program), "-f", "hit", "--format", kind]
+                where += ["--engine", *(engine or ["tracefs"])]
                 steps = [[*self._fetchc, "trace", *expressions, *where, "--", *command]]
                 return self._timed(steps, own, "hit")
             case "bpftrace":
@@ -407,6 +418,67 @@ def _starts_table(found: Measured) -> Iterator[str]:
 
 
 # ------------------------------------------------------------------------------
+# Many functions at once.
+
+MANY = 1000
+MOST_SECONDS = 0.5  # to switch their probes on, and off
+
+
+@dataclass(frozen=True)
+class Switched:
+    """Seconds until the probes of :data:`MANY` functions are on, and until they are gone."""
+
+    on: float
+    off: float
+
+
+def functions(folder: Path, rounds: int) -> dict[str, list[Switched]]:
+    """Each engine in turns; each function is called once meanwhile, and its hit is read."""
+    numbers = range(MANY)
+    source, program = folder / "many.c", folder / "many"
+    head = "__attribute__((noinline, noipa)) long"
+    text = "".join([f"{head} f{n}(long n) {{ return n; }}\n" for n in numbers])
+    calls = "".join([f"f{n}({n}); " for n in numbers])
+    source.write_text(f"{text}int main(void) {{ {calls}return 0; }}\n")
+    subprocess.run(["gcc", "-O1", "-g", "-o", program, source], check=True)
+    opened = fetchc.open(str(program))
+    found: dict[str, list[Switched]] = {"tracefs": [], "bpf": []}
+    for _ in range(rounds):
+        for engine, session_of in (("tracefs", Session), ("bpf", BpfSession)):
+            with session_of() as session:
+                probes = [(f"f{n}", opened.probe(f"f{n}")) for n in numbers]
+                session.add(*[one.plan(["n"], session.group, name) for name, one in probes])
+                begin = time.monotonic()
+                session.start()
+                on = time.monotonic() - begin
+                subprocess.run([program], check=True)
+                begin = time.monotonic()
+                session.stop()
+                off = time.monotonic() - begin
+                seen = [event.args["n"] for event in session.events()]
+                begin = time.monotonic()
+            off += time.monotonic() - begin
+            if sorted(seen, key=str) != sorted(numbers, key=str):
+                raise RuntimeError(f"{engine}: {len(seen)} hits of {MANY}")
+            found[engine].append(Switched(on, off))
+    return found
+
+
+def function_goals(found: dict[str, list[Switched]]) -> list[Goal]:
+    """Probes of many functions are on, and off, soon; of the eBPF engine."""
+    goals = []
+    for what in ("on", "off"):
+        least = min([getattr(one, what) for one in found.get("bpf", ())], default=None)
+        if least is not None:
+            name, most = (
+                f"trace, {MANY} functions {what}, bpf",
+                f"below {1000 * MOST_SECONDS:.0f} ms",
+            )
+            goals.append(Goal(name, f"{1000 * least:.0f} ms", most, least < MOST_SECONDS))
+    return goals
+
+
+# ------------------------------------------------------------------------------
 
 
 def _missing(tool: str) -> str | None:
@@ -433,6 +505,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--starts", action="store_true")
     parser.add_argument("--bursts", action="store_true")
+    parser.add_argument("--functions", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     reason = unavailable()
@@ -440,8 +513,11 @@ def main(argv: list[str] | None = None) -> int:
         print(f"cannot trace here: {reason}", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="fetchc_bench_") as folder:
-        rows = {} if options.starts else _bursts(Path(folder), options.events, options.rounds)
-        first = {} if options.bursts else starts(Path(folder), options.rounds)
+        one, rounds = options.starts or options.bursts or options.functions, options.rounds
+        bursts = options.bursts or not one
+        rows = _bursts(Path(folder), options.events, rounds) if bursts else {}
+        first = starts(Path(folder), rounds) if options.starts or not one else {}
+        many = functions(Path(folder), rounds) if options.functions or not one else {}
     if options.json:
         document = {
             "events": options.events,
@@ -453,7 +529,10 @@ def main(argv: list[str] | None = None) -> int:
                 name: {tool: list(map(dataclasses.asdict, runs)) for tool, runs in by_tool.items()}
                 for name, by_tool in first.items()
             },
-            "goals": list(map(dataclasses.asdict, start_goals(first))),
+            "functions": {
+                engine: list(map(dataclasses.asdict, runs)) for engine, runs in many.items()
+            },
+            "goals": list(map(dataclasses.asdict, start_goals(first) + function_goals(many))),
         }
         print(json.dumps(document, indent=1))
         return 0
@@ -466,6 +545,9 @@ def main(argv: list[str] | None = None) -> int:
         print(f"| {tool} | " + " | ".join(cells) + " |")
     if first:
         print(*_starts_table(first), sep="\n")
+    for engine, runs in many.items():
+        on, off = (min([getattr(run, what) for run in runs]) for what in ("on", "off"))
+        print(f"{MANY} functions, {engine}: on in {1000 * on:.0f} ms, off in {1000 * off:.0f}")
     return 0
 
 

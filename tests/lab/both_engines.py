@@ -17,6 +17,8 @@ from fetchc.tracer.events import Event, Plan
 from fetchc.tracer.ring_buffer import in_order
 from fetchc.tracer.session import Session
 
+_COPIED = 60_000  # bytes of a stack: nearly as many as there can be, so the largest program
+
 
 def of_group(plan: Plan, group: str) -> Plan:
     """The same plan for another session."""
@@ -71,7 +73,7 @@ def recorded(path: str, offset: int, given: bytes, fields: list[Any]) -> list[st
 def with_stacks(path: str, plans: list[Plan]) -> dict[str, list[int]]:
     """Of hits with walked and with copied stacks: all, and those whose stack is as it should be."""
     found = {}
-    for copied in (None, 4096):
+    for copied in (None, _COPIED):
         with BpfSession() as session:
             session.add(*[of_group(one, session.group) for one in plans])
             session.stacks(copied)
@@ -82,7 +84,8 @@ def with_stacks(path: str, plans: list[Plan]) -> dict[str, list[int]]:
         good = [
             one.stack[:1] == (one.address,)
             if isinstance(one.stack, tuple)
-            else 64 <= len(one.stack.memory) <= 4096 and one.address in one.stack.registers.values()
+            else 64 <= len(one.stack.memory) <= _COPIED
+            and one.address in one.stack.registers.values()
             for one in events
         ]
         found["walked" if copied is None else "copied"] = [len(events), sum(good)]

@@ -16,7 +16,7 @@ from tests.benchmark.plot import svg
 from tests.benchmark.report import goals, table, write_docs
 from tests.benchmark.subjects import BARE, KEPT, NEWER, SUBJECTS
 from tests.benchmark.tasks import NM, TASKS
-from tests.benchmark.tracing import LARGEST, Started, start_goals
+from tests.benchmark.tracing import LARGEST, Started, Switched, function_goals, start_goals
 
 
 def test_cpu_time_memory_and_status_are_the_commands_own() -> None:
@@ -157,6 +157,14 @@ def test_goals_of_starts_compare_the_least_of_the_rounds() -> None:
         ("200 ms, bpftrace 250", True), ("200 ms, perf 100", False), ("80 ms", True),
     ]  # fmt: skip
     assert not start_goals({"libc": {"fetchc": [Started(0.2, 0.31)]}})[0].met
+
+
+def test_goals_of_many_functions_are_those_of_the_bpf_engine() -> None:
+    found = {"tracefs": [Switched(9.0, 9.0)], "bpf": [Switched(0.6, 0.7), Switched(0.1, 0.8)]}
+    on, off = function_goals(found)
+    assert (on.measured, on.met) == ("100 ms", True)
+    assert (off.measured, off.met) == ("700 ms", False)
+    assert function_goals({}) == []
 
 
 def test_goals_of_tracing_are_of_its_document() -> None:
