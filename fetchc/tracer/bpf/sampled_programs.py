@@ -14,7 +14,7 @@ import struct
 
 from fetchc.emit.bpf_program import TooLarge, sampled_bytes, sampled_record
 from fetchc.ir.steps import LoadBias, unsupported
-from fetchc.tracer.bpf.bpf_session import RECORDED, cannot, format_of, program_of, running
+from fetchc.tracer.bpf.bpf_session import RECORDED, cannot, format_of, program_of, running, unable
 from fetchc.tracer.bpf.counting import used_texts
 from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, lift_memory_limit
 from fetchc.tracer.decode import Decoder
@@ -87,8 +87,7 @@ class SampledPrograms:
 
 def sampled_programs(outputs: Mapping[int, int]) -> SampledPrograms | None:
     """The programs of this machine; None where it has none, or does not allow them."""
-    rules, machine = running()
-    if machine is None or not rules.tried:
+    if unable(()) is not None:
         return None
     try:
         return SampledPrograms(outputs)
