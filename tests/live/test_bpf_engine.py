@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 import fetchc
 from fetchc.diag.diagnostic import TracerError
-from fetchc.emit import bpf_program
+from fetchc.emit import bpf_counting
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text
@@ -353,7 +353,7 @@ def test_a_wrong_bucket_is_noticed(
     counted: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     right = table(capfd, counted, "bpf", QUESTIONS[-2])
-    monkeypatch.setattr(bpf_program, "_BUCKET_BIAS", 127)
+    monkeypatch.setattr(bpf_counting, "_BUCKET_BIAS", 127)
     assert table(capfd, counted, "bpf", QUESTIONS[-2]) != right
 
 

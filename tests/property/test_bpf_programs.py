@@ -9,18 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.emit.bpf_program import (
-    Counted,
-    Entry,
-    Maps,
-    Point,
-    TooLarge,
-    key_bytes,
-    ring_record,
-    sampled_bytes,
-    sampled_record,
-    text_rooms,
-)
+from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
+from fetchc.emit.bpf_program import ring_record, sampled_bytes, sampled_record
+from fetchc.emit.bpf_steps import Maps, Point, TooLarge, text_rooms
 from fetchc.ir.evaluate import Fault, State, evaluate
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import (

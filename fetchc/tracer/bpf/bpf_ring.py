@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fetchc.emit.bpf_program import StackRoom
+    from fetchc.emit.bpf_steps import StackRoom
     from fetchc.target.bpf_rules import BpfMachine
     from fetchc.tracer.events import Sample
     from fetchc.tracer.perf_ring import PerfRing, SampledMachine

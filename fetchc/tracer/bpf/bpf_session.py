@@ -9,20 +9,9 @@ from collections import deque
 from functools import lru_cache
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
-from fetchc.emit.bpf_program import (
-    NOT_FOLLOWED,
-    Counted,
-    Entry,
-    Maps,
-    Point,
-    StackRoom,
-    TooLarge,
-    children_code,
-    ended_code,
-    key_bytes,
-    ring_record,
-    text_rooms,
-)
+from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
+from fetchc.emit.bpf_program import NOT_FOLLOWED, children_code, ended_code, ring_record
+from fetchc.emit.bpf_steps import Maps, Point, StackRoom, TooLarge, text_rooms
 from fetchc.ir.steps import (
     ADDRESS,
     CPU,
@@ -61,7 +50,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from fetchc.emit.bpf_program import Code
+    from fetchc.emit.bpf_steps import Code
     from fetchc.ir.fetch import Fetch
     from fetchc.ir.steps import Program
     from fetchc.target.bpf_rules import BpfMachine, BpfRules

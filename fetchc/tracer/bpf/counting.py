@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.emit.bpf_program import Entry, key_bytes
+from fetchc.emit.bpf_counting import Entry, key_bytes
 from fetchc.ir.steps import Aggregate, Loop
 from fetchc.record import Record
 from fetchc.tracer.guards import LOWEST

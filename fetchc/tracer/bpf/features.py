@@ -11,7 +11,7 @@ import mmap
 import os
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, Assembler
-from fetchc.emit.bpf_program import Code
+from fetchc.emit.bpf_steps import Code
 from fetchc.target.bpf_rules import all_features, bpf_rules
 from fetchc.tracer.bpf.system_calls import Attachment, Bpf, ProgramRefused, lift_memory_limit
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import struct
 
-from fetchc.emit.bpf_program import TooLarge, sampled_bytes, sampled_record
+from fetchc.emit.bpf_program import sampled_bytes, sampled_record
+from fetchc.emit.bpf_steps import TooLarge
 from fetchc.ir.steps import LoadBias, unsupported
 from fetchc.tracer.bpf.bpf_session import RECORDED, cannot, format_of, program_of, running, unable
 from fetchc.tracer.bpf.counting import used_texts

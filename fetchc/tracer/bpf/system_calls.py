@@ -20,7 +20,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from fetchc.emit.bpf_program import Code
+    from fetchc.emit.bpf_steps import Code
     from fetchc.target.bpf_rules import BpfMachine
 
 __all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_capabilities"]

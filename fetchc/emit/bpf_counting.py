@@ -1,0 +1,244 @@
+"""The part of an eBPF program that counts hits in a hash map of the kernel, by key."""
+
+from __future__ import annotations
+
+from fetchc.emit.bpf_assembler import FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9
+from fetchc.emit.bpf_steps import TEXT_ROOMS, WORD, StepEmitter, TooLarge
+from fetchc.ir.steps import CPU, PROCESS, THREAD, Aggregate, EmitNumber, EmitText, ReadMemory
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.emit.bpf_assembler import Assembler
+    from fetchc.emit.bpf_steps import Target
+    from fetchc.ir.steps import Measured, Program, Step
+
+__all__ = ["Counted", "Counting", "Entry", "key_bytes"]
+
+
+class Counted(Record):
+    """Steps that end with :class:`~fetchc.ir.steps.Aggregate`, and the hash map that they fill."""
+
+    program: Program
+    map: int
+
+
+class Entry:
+    """The offsets in the value of such a map, in bytes; all numbers have 64 bits.
+
+    The numbers of a measure begin at :meth:`at`. Its sum is ``HIGH`` times 2**32, signed as the
+    measure is, and ``LOW``. ``LARGEST`` is the largest number, with the sign bit turned over where
+    it is signed, ``LEAST`` the complement of the smallest one: both are the largest of their kind,
+    and 0 is less than all.
+    """
+
+    HITS, FIRST = 0, 8
+    LOW, HIGH, LARGEST, LEAST = 0, 8, 16, 24
+
+    @staticmethod
+    def at(measure: int) -> int:
+        """Where the numbers of a measure are."""
+        return 16 + 32 * measure
+
+
+def key_bytes(program: Program) -> int:
+    """The size of the keys that a program with an Aggregate has, in bytes."""
+    return program.size + program.texts * TEXT_ROOMS[0]
+
+
+class Counting(StepEmitter):
+    """Counts a hit in a map, whose key is made in the program's stack as a record would be.
+
+    It goes on behind itself, to record the hit, where that cannot be. Programs of several
+    processors, or tasks, count in one entry: all that changes it is atomic.
+    """
+
+    def __init__(self, counted: Counted, target: Target, asm: Assembler) -> None:
+        program = counted.program
+        super().__init__(program, target, asm)
+        aggregate = program.steps[-1]
+        assert isinstance(aggregate, Aggregate)
+        self._aggregate = aggregate
+        self._map = counted.map
+        self._room = TEXT_ROOMS[0]
+        self._size = key_bytes(program)
+        many = len(aggregate.measures)
+        self._numbers = -self.stack_used - WORD * many
+        self._entry = self._numbers - Entry.at(many)
+        self._key = self._entry - self._size
+        if -self._key > target.rules.stack_bytes:
+            limit = f"and a program has {target.rules.stack_bytes}"
+            raise TooLarge(f"the table's key needs {-self._key} bytes of stack, {limit}")
+        self._recorded = asm.fresh()
+
+    def count(self) -> list[tuple[int, tuple[str, ...]]]:
+        """Add the instructions; the first one of each step, as in :class:`Code`."""
+        asm = self._asm
+        asm.move(R8, FRAME)
+        asm.compute_with("add", R8, self._key)
+        for at in range(self._key, self._numbers, WORD):
+            asm.store_constant(FRAME, at, 0, WORD)
+        self._task()
+        for position, step in enumerate(self._program.steps):
+            self._starts.append((len(asm), self._program.fields[position]))
+            self.step(position, step)
+        asm.end()
+        asm.place(self._recorded)
+        self._starts.append((len(asm), ()))
+        return self._starts
+
+    def _task(self) -> None:
+        asm, wanted = self._asm, self._aggregate.task
+        self._number()
+        if "cpu" in wanted:
+            asm.call(self._helpers["get_smp_processor_id"])
+            asm.store(R8, CPU, R0, 4)
+        if "process" in wanted or "thread" in wanted:
+            asm.call(self._helpers["get_current_pid_tgid"])
+            if "thread" in wanted:
+                asm.store(R8, THREAD, R0, 4)
+            asm.compute_with("rsh", R0, 32)
+            if "process" in wanted:
+                asm.store(R8, PROCESS, R0, 4)
+
+    def step(self, position: int, step: Step) -> None:
+        """Emit the step; a hit that cannot be counted goes on to be recorded."""
+        asm, place = self._asm, self._places.get(position, 0)
+        match step:
+            case ReadMemory():
+                self.load(step, place)
+                asm.jump_if("ne", R0, 0, self._recorded)
+            case EmitNumber(value=value, at=at, size=size):
+                self.value(R1, value)
+                asm.store(R8, at, R1, size)
+            case EmitText():
+                at, there = self._text_place(step), asm.fresh()
+                self._address(step)
+                self._text_to(at)
+                asm.jump_if("sgt", R0, -1, there)
+                asm.jump(self._recorded)
+                asm.place(there)
+                asm.jump_if("eq", R0, self._room, self._recorded)
+                self._set_text(step, at)
+            case Aggregate(measures=measures):
+                for number, one in enumerate(measures):
+                    self._bucket(number, one)
+                self._find()
+                for number, one in enumerate(measures):
+                    self._ends(number, one)
+                for number, one in enumerate(measures):
+                    self._sum(number, one)
+                asm.constant(R1, 1)
+                asm.atomic_add(R7, Entry.HITS, R1)
+            case _:
+                super().step(position, step)
+
+    def _bucket(self, number: int, one: Measured) -> None:
+        # As `bucket` of fetchc.tracer.tables: 32 of one width between two powers of two.
+        asm, positive, small, shifted, done = self._asm, *[self._asm.fresh() for _ in range(4)]
+        self.value(R1, one.value)
+        if one.size < WORD:
+            asm.compute_with("lsh", R1, 64 - 8 * one.size)
+            asm.compute_with("arsh" if one.signed else "rsh", R1, 64 - 8 * one.size)
+        asm.store(FRAME, self._numbers + WORD * number, R1, WORD)
+        asm.constant(R5, 0)
+        asm.move(R2, R1)
+        if one.signed:
+            asm.jump_if("sgt", R1, -1, positive)
+            asm.constant(R2, 0)
+            asm.compute("sub", R2, R1)
+            asm.constant(R5, 1)
+            asm.place(positive)
+        asm.constant(R0, 0)
+        asm.jump_if("eq", R2, 0, done)
+        asm.move(R3, R2)
+        asm.constant(R4, 0)  # the highest bit that is set
+        for half in (32, 16, 8, 4, 2, 1):
+            less = asm.fresh()
+            asm.move(R0, R3)
+            asm.compute_with("rsh", R0, half)
+            asm.jump_if("eq", R0, 0, less)
+            asm.move(R3, R0)
+            asm.compute_with("add", R4, half)
+            asm.place(less)
+        asm.move(R0, R4)
+        asm.compute_with("lsh", R0, _PART_BITS)
+        asm.compute_with("add", R0, _BUCKET_BIAS << _PART_BITS)
+        asm.jump_if("ge", R4, _PART_BITS, small)
+        asm.constant(R3, _PART_BITS)
+        asm.compute("sub", R3, R4)
+        asm.compute("lsh", R2, R3)
+        asm.jump(shifted)
+        asm.place(small)
+        asm.compute_with("add", R4, -_PART_BITS)
+        asm.compute("rsh", R2, R4)
+        asm.place(shifted)
+        asm.compute("add", R0, R2)
+        asm.jump_if("eq", R5, 0, done)
+        asm.move(R2, R0)
+        asm.constant(R0, 0)
+        asm.compute("sub", R0, R2)
+        asm.place(done)
+        asm.store(R8, one.at, R0, 4)
+
+    def _find(self) -> None:
+        # The entry of the key to R7; a new one where it has none.
+        asm, found = self._asm, self._asm.fresh()
+        self._look_up_key()
+        asm.jump_if("ne", R0, 0, found)
+        asm.call(self._helpers["ktime_get_ns"])
+        asm.store(FRAME, self._entry + Entry.FIRST, R0, 8)
+        asm.map(R1, self._map)
+        asm.move(R2, R8)
+        asm.move(R3, FRAME)
+        asm.compute_with("add", R3, self._entry)
+        asm.constant(R4, _NEW_ONE)
+        asm.call(self._helpers["map_update_elem"])
+        self._look_up_key()  # another task may have been first
+        asm.jump_if("eq", R0, 0, self._recorded)
+        asm.place(found)
+        asm.move(R7, R0)
+
+    def _look_up_key(self) -> None:
+        asm = self._asm
+        asm.map(R1, self._map)
+        asm.move(R2, R8)
+        asm.call(self._helpers["map_lookup_elem"])
+
+    def _ends(self, number: int, one: Measured) -> None:
+        asm, at = self._asm, Entry.at(number)
+        asm.load(R9, FRAME, self._numbers + WORD * number, WORD)
+        if one.signed:
+            asm.constant(R1, 1 << 63)
+            asm.compute("xor", R9, R1)
+        self._raise(at + Entry.LARGEST)
+        asm.compute_with("xor", R9, -1)
+        self._raise(at + Entry.LEAST)
+
+    def _raise(self, at: int) -> None:
+        # At least R9. Others that raise it at the same time win a few times at most; where they do
+        # not stop, the hit is recorded: nothing else of it is counted yet.
+        asm, enough = self._asm, self._asm.fresh()
+        for _ in range(_TRIES):
+            asm.load(R0, R7, at, WORD)
+            asm.jump_if_both("ge", R0, R9, enough)
+            asm.compare_exchange(R7, at, R9)
+        asm.load(R0, R7, at, WORD)
+        asm.jump_if_both("ge", R0, R9, enough)
+        asm.jump(self._recorded)
+        asm.place(enough)
+
+    def _sum(self, number: int, one: Measured) -> None:
+        asm, at = self._asm, Entry.at(number)
+        asm.load(R1, FRAME, self._numbers + WORD * number, WORD)
+        asm.move(R2, R1)
+        asm.compute_with("lsh", R2, 32)
+        asm.compute_with("rsh", R2, 32)
+        asm.atomic_add(R7, at + Entry.LOW, R2)
+        asm.compute_with("arsh" if one.signed else "rsh", R1, 32)
+        asm.atomic_add(R7, at + Entry.HIGH, R1)
+
+
+_PART_BITS, _BUCKET_BIAS = 5, 128  # of the buckets of fetchc.tracer.tables
+_NEW_ONE = 1  # BPF_NOEXIST
+_TRIES = 8

@@ -1,0 +1,565 @@
+"""The instructions of an eBPF program's steps, and what such a program is emitted for.
+
+Nothing here needs a kernel. Registers: the context is ``pt_regs``, R8 the record, R7 the address
+that a step reads from, R9 a number of bytes; values of steps are in the program's stack.
+
+The verifier follows every path, and two paths are one again where they differ in nothing that
+counts. So faults are kept in the record, whose bytes it does not track, and not in a register.
+"""
+
+from __future__ import annotations
+
+from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R7, R8, R9
+from fetchc.ir.steps import (
+    COMM_BYTES,
+    HEADER,
+    NUMBER,
+    PAGE_BYTES,
+    Aggregate,
+    Arithmetic,
+    Constant,
+    EmitComm,
+    EmitMemory,
+    EmitNumber,
+    EmitText,
+    LoadBias,
+    Loop,
+    ReadCursor,
+    ReadMemory,
+    ReadRegister,
+    Select,
+    faults_of,
+    operands,
+)
+from fetchc.record import Record, assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from fetchc.emit.bpf_assembler import Assembler, Instruction
+    from fetchc.ir.steps import Program, Step
+    from fetchc.target.bpf_rules import BpfMachine, BpfRules
+
+__all__ = [
+    "NOWHERE",
+    "TEXT_ROOMS",
+    "WORD",
+    "Code",
+    "Maps",
+    "Point",
+    "StackRoom",
+    "StepEmitter",
+    "Target",
+    "TooLarge",
+    "entry_bytes",
+    "look_up",
+    "record_bytes",
+    "text_rooms",
+    "value_places",
+]
+
+WORD = 8
+"""Bytes of a value in the program's stack."""
+
+NOWHERE = -1
+"""An address that no program can read."""
+
+_PLAN_BITS = 16  # of a cookie; the file offset is above them
+
+
+class TooLarge(Exception):
+    """An event does not fit into a program or a record; the text says which limit, in words."""
+
+
+class Point(Record):
+    """Where a program is attached: the plan's number, and the offset in the probed file.
+
+    ``returning``: where the function returns.
+    """
+
+    number: int
+    offset: int
+    returning: bool
+
+    @property
+    def cookie(self) -> int:
+        """The 64 bits that the kernel hands back to the program at this point."""
+        return self.offset << _PLAN_BITS | self.number
+
+
+class Maps(Record):
+    """File descriptors of maps: the ring buffer, the array whose number counts the lost records.
+
+    ``threads`` is a set of the threads to record, None for all.
+    """
+
+    ring: int
+    lost: int
+    threads: int | None = None
+
+
+class StackRoom(Record):
+    """Room for the thread's stack, at the end of a record.
+
+    ``copied`` bytes from the stack pointer up, behind the context of the program (``pt_regs``,
+    ``context`` bytes) and the number of bytes that could be read, 64 bits. Where that is 0:
+    ``walked`` return addresses, which the kernel finds by frame pointers, behind the number of
+    their bytes.
+    """
+
+    copied: int
+    context: int = 0
+    walked: int = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes of a record."""
+        return self.context + WORD + self.copied + WORD * self.walked
+
+
+class Code(Record):
+    """A program. ``starts`` are, in rising order, the first instruction of each step.
+
+    Each comes with the names of the fields that the step is for. ``functions`` are the first
+    instructions of the functions that it has besides.
+    """
+
+    instructions: tuple[Instruction, ...]
+    starts: tuple[tuple[int, tuple[str, ...]], ...]
+    functions: tuple[int, ...] = ()
+
+    def bytes(self) -> bytes:
+        """What bpf(2) loads."""
+        return b"".join([one.bytes() for one in self.instructions])
+
+    def fields_at(self, instruction: int) -> tuple[str, ...]:
+        """The fields that an instruction is for; empty where it is for all of them."""
+        names: tuple[str, ...] = ()
+        for start, listed in self.starts:
+            if start > instruction:
+                break
+            names = listed
+        return names
+
+
+class Target(Record):
+    """What a program is emitted for; see :func:`ring_record`."""
+
+    machine: BpfMachine
+    rules: BpfRules
+    maps: Maps
+    point: Point | None
+    returning: bool
+    sleepable: bool
+    stack: StackRoom | None
+
+
+def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
+    """The rooms in bytes that each text of a record has, smallest first; none without texts.
+
+    A record is of the first size in which no text fills its room, or of the last one. Raises
+    TooLarge where there is none.
+    """
+    texts, size = program.texts, record_bytes(program, 0)
+    for loop in _loops(program):
+        texts += loop.most * loop.entry.texts
+    if size > rules.record_bytes:
+        limit = f"and one has {rules.record_bytes}: ask for fewer of them"
+        raise TooLarge(f"the entries need a record of {size} bytes, {limit}")
+    if not texts:
+        return ()
+    most = (rules.record_bytes - size) // texts // WORD * WORD
+    if most < TEXT_ROOMS[0]:
+        raise TooLarge(f"a record has no room for {texts} texts")
+    return tuple(dict.fromkeys([min(room, most) for room in TEXT_ROOMS]))
+
+
+def _loops(program: Program) -> list[Loop]:
+    return [step for step in program.steps if isinstance(step, Loop)]
+
+
+def record_bytes(program: Program, room: int) -> int:
+    """The size of a record whose texts have ``room`` bytes each."""
+    entries = [loop.most * entry_bytes(loop, room) for loop in _loops(program)]
+    return program.size + program.texts * room + sum(entries)
+
+
+def entry_bytes(loop: Loop, room: int) -> int:
+    """The size of an entry of a walk, in bytes, whose texts have ``room`` bytes each."""
+    return record_bytes(loop.entry, room) - HEADER
+
+
+TEXT_ROOMS = (64, 512, 4096)
+"""Bytes. Most texts are short; a fetch-arg's string has PATH_MAX at most."""
+
+
+class StepEmitter:
+    """Emits steps, one by one; values are in the program's stack, R8 is the record."""
+
+    def __init__(
+        self,
+        program: Program,
+        target: Target,
+        asm: Assembler,
+        cursors: tuple[int, int] = (FRAME, 0),
+        used: int = WORD,
+    ) -> None:
+        """``cursors``: the register and offset where those are; ``used`` bytes of stack are."""
+        self._program = program
+        self._steps = program.steps
+        self._cursors = cursors
+        self._target = target
+        self._helpers = target.rules.helpers
+        self._read = self._helpers["copy_from_user" if target.sleepable else "probe_read_user"]
+        self._room = 0  # of the texts in the record that is being written
+        self._larger: str | None = None  # where a larger record is begun
+        self._asm = asm
+        self._starts: list[tuple[int, tuple[str, ...]]] = []
+        limit = target.rules.stack_bytes
+        self._places, self.stack_used = value_places(program.steps, limit, used, ())
+
+    def no_faults(self) -> None:
+        """Begin the record with no fault."""
+        for word in range(-(-self._program.faults // 64)):
+            self._asm.store_constant(R8, self._program.faults_at + WORD * word, 0, WORD)
+
+    def _number(self) -> None:
+        # Of the plan.
+        asm = self._asm
+        if self._target.point is None:
+            self._cookie()
+            asm.compute_with("and", R0, (1 << _PLAN_BITS) - 1)
+            asm.store(R8, NUMBER, R0, 4)
+        else:
+            asm.store_constant(R8, NUMBER, self._target.point.number, 4)
+
+    def _cookie(self) -> None:
+        self._asm.move(R1, CONTEXT)
+        self._asm.call(self._helpers["get_attach_cookie"])
+
+    def _probed_address(self, register: int) -> None:
+        asm = self._asm
+        if "get_func_ip" in self._helpers:
+            asm.move(R1, CONTEXT)
+            asm.call(self._helpers["get_func_ip"])
+            asm.move(register, R0)
+        elif self._target.returning:  # where the thread is by then
+            asm.constant(register, 0)
+        else:
+            asm.load(
+                register,
+                CONTEXT,
+                self._target.machine.registers[self._target.machine.program_counter],
+                8,
+            )
+
+    def step(self, position: int, step: Step) -> None:
+        """Emit the step at that position."""
+        asm, place = self._asm, self._places.get(position, 0)
+        match step:
+            case ReadRegister() | ReadCursor() | Constant():
+                pass  # taken from where it is by each step that uses it
+            case LoadBias():
+                self._load_bias()
+                asm.store(FRAME, place, R0, 8)
+            case ReadMemory(base=base, fault=fault):
+                failed, done = asm.fresh(), asm.fresh()
+                self._only_when(step, place, done)
+                self.unless_fault(base, failed)
+                self.load(step, place)
+                asm.jump_if("eq", R0, 0, done)
+                asm.place(failed)
+                self._set_fault(fault)
+                asm.store_constant(FRAME, place, 0, WORD)
+                asm.place(done)
+            case Arithmetic(operation=operation, left=left, right=right):
+                self.value(R1, left)
+                self.value(R2, right)
+                self._arithmetic(operation)
+                asm.store(FRAME, place, R1, 8)
+            case Select(condition=condition, nonzero=nonzero, zero=zero):
+                self.value(R1, condition)
+                self._nonzero()
+                asm.constant(R1, 0)
+                asm.compute("sub", R1, R3)
+                self.value(R2, nonzero)
+                self.value(R3, zero)
+                asm.compute("xor", R2, R3)
+                asm.compute("and", R2, R1)
+                asm.compute("xor", R2, R3)
+                asm.store(FRAME, place, R2, 8)
+            case EmitNumber(value=value, at=at, size=size):
+                failed, done = asm.fresh(), asm.fresh()
+                self.unless_fault(value, failed)
+                self.value(R1, value)
+                asm.store(R8, at, R1, size)
+                if faults_of(self._program.steps, value):
+                    asm.jump(done)
+                    asm.place(failed)
+                    asm.store_constant(R8, at, 0, size)
+                    asm.place(done)
+            case EmitMemory():
+                self._memory(step)
+            case EmitText():
+                self._text(step)
+            case EmitComm(word=word, at=at):
+                asm.store_constant(R8, word, COMM_BYTES << 16 | at, 4)
+                asm.move(R1, R8)
+                asm.compute_with("add", R1, at)
+                asm.constant(R2, COMM_BYTES)
+                asm.call(self._helpers["get_current_comm"])
+            case Aggregate() | Loop():
+                raise AssertionError("a record is not counted, and an entry has no walks")
+            case _:
+                assert_never(step)
+
+    def _arithmetic(self, operation: str) -> None:
+        # Of R1 and R2, to R1. Without jumps: the verifier would follow both ways of each of them.
+        asm = self._asm
+        match operation:
+            case "eq":
+                asm.compute("xor", R1, R2)
+                self._nonzero()
+                asm.compute_with("xor", R3, 1)
+                asm.move(R1, R3)
+            case "lt":  # the borrow of R1 - R2
+                asm.move(R3, R1)
+                asm.compute_with("xor", R3, -1)
+                asm.move(R4, R3)
+                asm.compute("and", R4, R2)
+                asm.compute("or", R3, R2)
+                asm.compute("sub", R1, R2)
+                asm.compute("and", R1, R3)
+                asm.compute("or", R1, R4)
+                asm.compute_with("rsh", R1, 63)
+            case _:
+                asm.compute(operation, R1, R2)
+
+    def _nonzero(self) -> None:
+        # R3 is 1 where R1 is not 0, else 0.
+        asm = self._asm
+        asm.constant(R3, 0)
+        asm.compute("sub", R3, R1)
+        asm.compute("or", R3, R1)
+        asm.compute_with("rsh", R3, 63)
+
+    def _only_when(self, step: ReadMemory, place: int, done: str) -> None:
+        # A number that is not read is 0.
+        if step.when is not None:
+            self._asm.store_constant(FRAME, place, 0, WORD)
+            self.value(R1, step.when)
+            self._asm.jump_if("eq", R1, 0, done)
+
+    def load(self, step: ReadMemory, place: int, unless: int | None = None) -> None:
+        """Load into the stack, at ``place``; R0 is 0 where the memory could be read.
+
+        From nowhere, and R0 is 0, too, where the register ``unless`` has all bits.
+        """
+        asm = self._asm
+        if step.size < WORD:
+            asm.store_constant(FRAME, place, 0, WORD)
+        self.value(R3, step.base)
+        asm.add(R3, step.offset, R1)
+        if unless is not None:
+            asm.compute("or", R3, unless)
+        asm.move(R1, FRAME)
+        asm.compute_with("add", R1, place)
+        asm.constant(R2, step.size)
+        asm.call(self._read)
+
+    def _load_bias(self) -> None:
+        asm = self._asm
+        if self._target.point is None:
+            self._cookie()
+            asm.compute_with("rsh", R0, _PLAN_BITS)
+            asm.move(R7, R0)
+        else:
+            asm.constant(R7, self._target.point.offset)
+        self._probed_address(R1)
+        asm.move(R0, R1)
+        asm.compute("sub", R0, R7)
+
+    def value(self, register: int, value: int) -> None:
+        """Have the value of the step at that position in a register."""
+        match self._steps[value]:
+            case ReadRegister(name=name):
+                self._asm.load(register, CONTEXT, self._target.machine.registers[name], 8)
+            case Constant(value=number):
+                self._asm.constant(register, number)
+            case ReadCursor(number=number):
+                start, offset = self._cursors
+                self._asm.load(register, start, offset + WORD * number, 8)
+            case _:
+                self._asm.load(register, FRAME, self._places[value], 8)
+
+    def unless_fault(self, value: int, label: str) -> None:
+        """Jump to ``label`` where a load that the value depends on has failed."""
+        for fault in faults_of(self._program.steps, value):
+            self._asm.load(R1, R8, self._program.faults_at + fault // 32 * 4, 4)
+            self._asm.jump_if("set", R1, _bit(fault), label)
+
+    def _set_fault(self, fault: int) -> None:
+        at = self._program.faults_at + fault // 32 * 4
+        self._asm.load(R1, R8, at, 4)
+        self._asm.compute_with("or", R1, _bit(fault))
+        self._asm.store(R8, at, R1, 4)
+
+    def _memory(self, step: EmitMemory) -> None:
+        asm, at, size = self._asm, step.at, step.size
+        failed, first, end, done = asm.fresh(), asm.fresh(), asm.fresh(), asm.fresh()
+        self.unless_fault(step.base, failed)
+        self._address(step)
+        self._read_block(at, size)
+        asm.constant(R9, size)
+        asm.jump_if("eq", R0, 0, first)
+        # What cannot be read is 0 in the record. The bytes up to the page's end, or those after it:
+        asm.move(R1, R7)
+        asm.compute_with("and", R1, PAGE_BYTES - 1)
+        asm.constant(R9, PAGE_BYTES)
+        asm.compute("sub", R9, R1)
+        asm.jump_if("ge", R9, size, failed)
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.move(R2, R9)
+        asm.move(R3, R7)
+        asm.call(self._read)
+        asm.jump_if("eq", R0, 0, first)
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.compute("add", R1, R9)
+        asm.constant(R2, size)
+        asm.compute("sub", R2, R9)
+        asm.move(R3, R7)
+        asm.compute("add", R3, R9)
+        asm.call(self._read)
+        asm.jump_if("eq", R0, 0, end)
+        asm.place(failed)
+        asm.constant(R7, NOWHERE)
+        self._read_block(at, size)
+        asm.store_constant(R8, step.word, 0, 4)
+        asm.jump(done)
+        asm.place(end)
+        asm.constant(R1, at + size << 16)
+        asm.compute_with("add", R9, at)
+        asm.compute("or", R9, R1)
+        asm.store(R8, step.word, R9, 4)
+        asm.jump(done)
+        asm.place(first)
+        asm.compute_with("add", R9, at)
+        asm.compute_with("lsh", R9, 16)
+        asm.compute_with("or", R9, at)
+        asm.store(R8, step.word, R9, 4)
+        asm.place(done)
+
+    def _read_block(self, at: int, size: int) -> None:
+        # From R7 into the record; R0 is 0 where all of it could be read.
+        asm = self._asm
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.constant(R2, size)
+        asm.move(R3, R7)
+        asm.call(self._read)
+
+    def _text(self, step: EmitText) -> None:
+        asm, at = self._asm, self._text_place(step)
+        failed, there, done = asm.fresh(), asm.fresh(), asm.fresh()
+        self.unless_fault(step.base, failed)
+        self._address(step)
+        self._text_to(at)
+        asm.jump_if("sgt", R0, -1, there)
+        if self._target.sleepable:
+            # There is no helper that waits for a text's pages: they are brought in, and it is read
+            # again. It is in two pages at most.
+            self._touch(0)
+            self._touch(self._room - 1)
+            self._text_to(at)
+            asm.jump_if("sgt", R0, -1, there)
+        asm.place(failed)
+        self._set_fault(step.fault)
+        asm.store_constant(R8, step.word, 0, 4)
+        asm.jump(done)
+        asm.place(there)
+        if self._larger is not None:
+            asm.jump_if("eq", R0, self._room, self._larger)
+        self._set_text(step, at)
+        asm.place(done)
+
+    def _text_place(self, step: EmitText) -> int:
+        return self._program.size + step.number * self._room
+
+    def _address(self, step: EmitMemory | EmitText) -> None:
+        # To R7.
+        self.value(R7, step.base)
+        self._asm.add(R7, step.offset, R1)
+
+    def _set_text(self, step: EmitText, at: int) -> None:
+        # R0 has the length, with the NUL. Of an empty text it is 0 on kernels up to 6.12 at least
+        # (strncpy_from_user_nofault, mm/maccess.c), and 1 on 6.18.
+        asm, counted = self._asm, self._asm.fresh()
+        asm.jump_if("ne", R0, 0, counted)
+        asm.constant(R0, 1)
+        asm.place(counted)
+        asm.compute_with("lsh", R0, 16)
+        asm.compute_with("or", R0, at)
+        asm.store(R8, step.word, R0, 4)
+
+    def _text_to(self, at: int) -> None:
+        asm = self._asm
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.constant(R2, self._room)
+        asm.move(R3, R7)
+        asm.call(self._helpers["probe_read_user_str"])
+
+    def _touch(self, offset: int) -> None:
+        # Read the byte at `offset` behind R7, for its page to be there.
+        asm = self._asm
+        asm.move(R3, R7)
+        asm.add(R3, offset, R1)
+        asm.move(R1, FRAME)
+        asm.compute_with("add", R1, -WORD)
+        asm.constant(R2, 1)
+        asm.call(self._helpers["copy_from_user"])
+
+
+def _bit(fault: int) -> int:
+    bit = fault % 32
+    return 1 << bit if bit < 31 else -(1 << 31)  # sign-extended; the upper half is 0 there
+
+
+def value_places(
+    steps: Sequence[Step], stack_bytes: int, used: int, kept: Collection[int]
+) -> tuple[dict[int, int], int]:
+    """Where each value is, from the frame pointer, and the bytes of stack that are used then.
+
+    A place is free after the value's last use, unless it is ``kept``. The first word is for what
+    lasts no longer than a call.
+    """
+    last = dict.fromkeys(kept, len(steps))
+    for position, step in enumerate(steps):
+        for value in operands(step):
+            last[value] = max(position, last.get(value, 0))
+    places: dict[int, int] = {}
+    free: list[int] = []
+    end = used
+    ending: dict[int, list[int]] = {}
+    for position, step in enumerate(steps):
+        if isinstance(step, LoadBias | ReadMemory | Arithmetic | Select):
+            if not free:
+                end += WORD
+                free.append(-end)
+            places[position] = free.pop()
+            ending.setdefault(last.get(position, position), []).append(places[position])
+        free += ending.pop(position, [])
+    if end > stack_bytes:
+        raise TooLarge(f"the event needs {end} bytes of stack, and a program has {stack_bytes}")
+    return places, end
+
+
+def look_up(asm: Assembler, helpers: Mapping[str, int], map: int) -> None:
+    """R0 is the address of a map's value, or 0; the key is the last word of the stack."""
+    asm.map(R1, map)
+    asm.move(R2, FRAME)
+    asm.compute_with("add", R2, -4)
+    asm.call(helpers["map_lookup_elem"])
