@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import fetchc
 from fetchc.abi import convention_for, entry_places
 from fetchc.debuginfo.dotnet.assemblies import Assembly
 from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
@@ -95,6 +96,25 @@ def test_structures_with_fixed_buffers_are_where_the_code_says() -> None:
     )
     assert different == []
     assert counts["two registers"] > 200
+
+
+@pytest.mark.parametrize(
+    ("folder", "method", "names", "expected", "warned"),
+    [
+        # Its result is an Int128, of two registers.
+        (NET9, "Int64.BigMul(long, long)", ("left", "right"), ["%di:s64", "%si:s64"], False),
+        # The code is that of every List of a class.
+        (NETCORE31, "List<string>.Add", ("this", "item"), ["%di:x64", "%si:x64"], True),
+    ],
+)
+def test_parameters_of_a_method_by_its_name(
+    folder: Path, method: str, names: tuple[str, ...], expected: list[str], warned: bool
+) -> None:
+    if reason := missing(folder):
+        pytest.skip(reason)
+    probe = fetchc.open(framework(folder)).probe(method)
+    assert [probe.compile(name).fetcharg for name in names] == expected
+    assert ("FC0624" in {one.code for one in probe.warnings}) is warned
 
 
 @pytest.mark.long
