@@ -447,7 +447,8 @@ class Scope(Screen[None]):
 
     def _known(self, more: str = "") -> None:
         expression = self._expression
-        lines = [printable(command_line(["trace", *self._words()]))]
+        command = command_line(["trace", *self._words()])
+        lines = ["copied:"] * (command == self._browser.copied) + [printable(command)]
         if expression:
             value = self._value(expression)
             match value:
@@ -489,7 +490,7 @@ class Scope(Screen[None]):
             return
         self._browser.copy_to_clipboard(command)
         self._browser.copied = command
-        self._known("copied:")
+        self._known()
 
     async def action_trace(self) -> None:
         """Trace the expression live; again: end that."""
