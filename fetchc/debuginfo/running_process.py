@@ -145,14 +145,16 @@ class RunningProcess:
                 "`COMPlus_PerfMapEnabled=1`",
             )
         try:
-            if os.stat(path).st_size <= self._at:
-                return []
-            data = read_regular(path, LARGEST)
+            handle, file = open_regular(path)
+            with open(handle, "rb") as opened:
+                if file.st_size < self._at:
+                    self._at = 0  # the runtime has begun another map
+                left = min(file.st_size - self._at, LARGEST)
+                data = os.pread(opened.fileno(), left, self._at)
         except OSError as error:
             raise DebugInfoError("FC0901", path, f"cannot be read: {error.strerror}") from None
-        end = data.rfind(b"\n") + 1  # the last line may not be whole yet
-        new = parse_lines(path, data[self._at : end])
-        self._at = max(end, self._at)
+        new = parse_lines(path, data)
+        self._at += data.rfind(b"\n") + 1  # the last line may not be whole yet
         self.lines += new
         return new
 

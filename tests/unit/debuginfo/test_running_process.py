@@ -1,0 +1,59 @@
+"""The perf map of a running process, read as the process writes it: here it is this process."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+import pytest
+
+from fetchc.debuginfo.running_process import RunningProcess
+from fetchc.diag.diagnostic import DebugInfoError
+
+
+@pytest.fixture(name="map_")
+def map_of_this_process(tmp_path: Path) -> Iterator[TextIO]:
+    with (tmp_path / f"perf-{os.getpid()}.map").open("w") as file:
+        yield file
+
+
+def names(process: RunningProcess) -> list[str]:
+    return [line.symbol for line in process.read()]
+
+
+def write(file: TextIO, text: str) -> None:
+    file.write(text)
+    file.flush()
+
+
+def test_a_map_is_read_on_line_by_line(map_: TextIO) -> None:
+    write(map_, "1000 10 first\n2000 ")
+    process = RunningProcess(os.getpid())
+    assert [line.symbol for line in process.lines] == ["first"]
+    assert names(process) == []  # the second line is not whole
+    write(map_, "20 second\n3000 30 third\n")
+    assert names(process) == ["second", "third"]
+    assert names(process) == []
+    assert [line.start for line in process.lines] == [0x1000, 0x2000, 0x3000]
+
+
+def test_a_map_that_begins_anew_is_read_from_its_start(map_: TextIO) -> None:
+    write(map_, "1000 10 a_long_name_of_a_method\n")
+    process = RunningProcess(os.getpid())
+    map_.seek(0)
+    map_.truncate()
+    assert names(process) == []
+    write(map_, "4000 10 other\n")
+    assert names(process) == ["other"]
+    assert process.lines[-1].start == 0x4000
+
+
+def test_a_line_that_is_none_is_a_located_error(map_: TextIO) -> None:
+    process = RunningProcess(os.getpid())
+    write(map_, "1000 10 good\nno line of a map\n")
+    with pytest.raises(DebugInfoError) as refused:
+        process.read()
+    assert refused.value.code == "FC0904"
+    assert "line 2 is not a line of a perf map: 'no line of a map'" in str(refused.value)
