@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 
 from fetchc.debuginfo.perf_map_format import number
 from fetchc.debuginfo.perf_map_program import plain
@@ -110,12 +111,14 @@ def traced(
 ) -> int:
     """Show calls of code that the process compiled, by breakpoints, until the end of the trace.
 
-    Raises TracerError FC0720, FC0709.
+    Raises TracerError FC0720, FC0709, FC0718.
     """
     from fetchc.cli.trace_breakpoints import each_address
     from fetchc.cli.trace_events import Ending, Show, watch
+    from fetchc.tracer.bpf.bpf_session import cannot, unable
     from fetchc.tracer.breakpoints import BreakpointSession, most_breakpoints, too_many
     from fetchc.tracer.fetched_records import read_later
+    from fetchc.tracer.file_changes import FileChanges
     from fetchc.tracer.session import terminable
     from fetchc.tracer.stacks import Stacks, remote_symbols
 
@@ -126,17 +129,7 @@ def traced(
     entries = {one.plan.event: one.plan.address for one in chosen if one.plan.kind != _RETURN}
     chosen, leaving = _with_room(chosen, most_breakpoints())
 
-    path = RunningProcess.map_file_of(pid) or ""
-    read = [-1]  # bytes of the map at the last question
-
-    def moved() -> dict[str, Sequence[int]] | None:
-        try:
-            size = os.stat(path).st_size
-        except OSError:  # the process has ended
-            return None
-        if size == read[0]:
-            return None
-        read[0] = size
+    def moved() -> dict[str, Sequence[int]]:
         versions = asked.ask("versions", tuple(entries.values()))
         found = dict(zip(entries, versions, strict=True))
         for function, events in leaving.items():
@@ -149,18 +142,26 @@ def traced(
             found |= dict(zip(events, places, strict=True))
         return found
 
-    with terminable(), BreakpointSession(pid, moved) as session:
+    with (
+        terminable(),
+        closing(FileChanges(RunningProcess.map_file_of(pid) or "")) as changes,
+        BreakpointSession(pid, moved, map=changes, programs=options.engine != "tracefs") as session,
+    ):
         stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
-        show = Show(session, chosen, options, wanted, output, None, stacks)
-        session.symbol = show.symbol
+        session.symbol = stacks.name
         session.add(*[target.plan for target in chosen])
+        shown = [one.replaced(plan=session.plans[one.plan.event]) for one in chosen]
+        later = any(read_later(one.plan) for one in shown)
+        if later and options.engine == "bpf":
+            raise cannot(unable(()) or "an event is too large, or the kernel is too old")
+        show = Show(session, shown, options, wanted, output, None, stacks)
         session.note = lambda text: output.say(f"note: {text}")
         with Ending() as ending:
             session.start()
             number = len({target.plan.function for target in chosen})
             functions = "1 function" if number == 1 else f"{number} functions"
             output.say(f"tracing {functions} of process {pid}; Ctrl-C ends it")
-            if any(read_later(target.plan) for target in chosen):
+            if later:
                 output.say("note: `~`: the value is read after the hit, and may have changed")
             ended = watch(session, show.take, ending, None, (pid,), options.timeout)
         lost = session.lost
@@ -168,7 +169,9 @@ def traced(
         output.say(f"process {each} has ended")
     show.end()
     if lost:
-        output.say(f"warning: {lost} events were lost: the buffers were full")
+        output.say(
+            f"warning: {lost} hits were lost: the buffers were full, or the kernel throttled them"
+        )
     return 0
 
 

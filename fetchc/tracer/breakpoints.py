@@ -16,7 +16,10 @@ import errno
 import fcntl
 import os
 import platform
+import select
+import sys
 import time
+from contextlib import suppress
 
 from fetchc.diag.diagnostic import CompileError, TracerError
 from fetchc.target.machines import architecture_key, table
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.tracer.bpf.sampled_programs import SampledPrograms
     from fetchc.tracer.events import Event, MappingChange, Plan, Sample
+    from fetchc.tracer.file_changes import FileChanges
     from fetchc.tracer.perf_ring import SampledMachine
     from fetchc.tracer.ring_buffer import Records
     from fetchc.tracer.structure_values import Symbol
@@ -62,14 +66,14 @@ _EXECUTE, _WRITE = 4, 2  # HW_BREAKPOINT_X, HW_BREAKPOINT_W
 _DISABLED = 1 << 0
 _INHERIT, _NO_KERNEL, _NO_HYPERVISOR, _USE_CLOCK = 1 << 1, 1 << 5, 1 << 6, 1 << 25
 _THREADS_ONLY, _NOT_AFTER_EXEC = 1 << 35, 1 << 36
-_ENABLE, _SET_OUTPUT, _ID = 0x2400, 0x2405, 0x80082407  # PERF_EVENT_IOC_*
+_ENABLE, _DISABLE, _SET_OUTPUT, _ID = 0x2400, 0x2401, 0x2405, 0x80082407  # PERF_EVENT_IOC_*
 _COPIED = 512  # bytes of the stack: words of arguments that are passed there
 _PROGRAM_END = 1 << 47  # no program of x86-64 has code from here on
 _COMM_FRESH = 1_000_000_000  # nanoseconds
 # Of a sample's record: the thread, the event's identity, what follows that.
 _THREAD, _IDENTITY, _CONTENT = slice(12, 16), slice(24, 32), slice(32, None)
+_FOLLOW = 0.01  # seconds between two looks at where methods have moved, without a wake-up
 _LOOKS = 0xFF  # for threads, that are told apart
-_FOLLOW = 0.01  # seconds between two looks at where methods have moved
 
 
 def most_breakpoints() -> int:
@@ -153,6 +157,7 @@ class _BreakpointRing(PerfRing):
         self._makers: dict[int, FetchedRecord] = {}  # by the identity of the file
         self._outputs: set[int] = set()  # identities of events whose samples have the record
         self._flags = _THREADS_ONLY | _NOT_AFTER_EXEC
+        self._hits = self._taken = 0  # of breakpoints that are gone; samples, read or not
         self.programs: SampledPrograms | None = None
         """What makes records at the hit; None: they are made of samples."""
 
@@ -227,6 +232,8 @@ class _BreakpointRing(PerfRing):
     def remove(self, address: int) -> None:
         """Take a breakpoint away; what it sampled can still be read."""
         for file in self._placed.pop(address, ()):
+            fcntl.ioctl(file, _DISABLE, 0)
+            self._hits += int.from_bytes(os.read(file, 8), sys.byteorder)
             os.close(file)
 
     def disable(self) -> None:
@@ -235,11 +242,16 @@ class _BreakpointRing(PerfRing):
             self.remove(address)
         self._ended = True
 
+    def wake_by(self, file: int) -> None:
+        """Have :meth:`wait` return, too, when there is something to read of ``file``."""
+        self._poll.register(file, select.POLLIN)
+
     def wait(self, seconds: float) -> None:
         """Return when there is a hit, at the latest after ``seconds``: values are read at once."""
         self._poll.poll(min(seconds, _FOLLOW) * 1000)
 
     def _sample(self, record: bytes) -> Sample | None:
+        self._taken += 1
         sample = super()._sample(record)
         copy = () if sample is None else sample[5]
         if sample is None or isinstance(copy, tuple) or copy.process != self._process.pid:
@@ -271,8 +283,16 @@ class _BreakpointRing(PerfRing):
 
     @property
     def lost(self) -> int:
-        """Samples that found the buffers full."""
-        return self._told_lost
+        """Hits without a sample, when nothing is sampled any more: the kernel counts both.
+
+        The buffers were full, or the kernel throttled the breakpoints. Until then those samples
+        that the kernel has told of.
+        """
+        if not self._ended:
+            return self._told_lost
+        self._held = 0
+        self.collect()  # what nobody has read is not lost
+        return max(self._hits - self._taken, 0)
 
     def close(self) -> None:
         """Let everything go; what is in the buffers is lost."""
@@ -285,16 +305,18 @@ class _BreakpointRing(PerfRing):
 class BreakpointSession:
     """A context manager, as :class:`~fetchc.tracer.session.Session` is, for code of one process.
 
-    ``moved`` says where the code of each event is now, the newest first; None where nothing has
-    changed. ``copied`` bytes of the stack come with each event. Raises TracerError FC0701, FC0707,
-    FC0720.
+    ``moved`` says where the code of each event is now, the newest first; it is asked when ``map``
+    has changed. ``copied`` bytes of the stack come with each event. Without ``programs``, eBPF is
+    not used. Raises TracerError FC0701, FC0707, FC0720.
     """
 
     def __init__(
         self,
         pid: int,
-        moved: Callable[[], Addresses | None] | None = None,
+        moved: Callable[[], Addresses] | None = None,
         copied: int | None = None,
+        map: FileChanges | None = None,
+        programs: bool = True,
     ) -> None:
         self.group = session_name()
         self.symbol: Symbol | None = None
@@ -304,6 +326,8 @@ class BreakpointSession:
 
         self._pid = pid
         self._moved = moved
+        self._map = map
+        self._with_programs = programs
         self._copied = copied or _COPIED
         self._plans: dict[str, Plan] = {}
         self._makers: dict[str, Maker] = {}
@@ -311,7 +335,7 @@ class BreakpointSession:
         self._ring: _BreakpointRing | None = None
         self._process: TracedProcess | None = None
         self._running = self._reading = False
-        self._looked = 0.0
+        self._unchanged = 0  # when all code was known to be where the breakpoints are
         self._lost = 0
 
     def __enter__(self) -> BreakpointSession:
@@ -323,6 +347,10 @@ class BreakpointSession:
         self._ring = _BreakpointRing(self._process, machines, self._copied)
         try:
             self._ring.prepare()
+            if self._with_programs:
+                self._ring.prepare_programs()
+            if self._map is not None and self._map.fileno() >= 0:
+                self._ring.wake_by(self._map.fileno())
         except BaseException:
             self.close()
             raise
@@ -351,14 +379,45 @@ class BreakpointSession:
             self._addresses[plan.event] = (plan.address,)
             self._makers[plan.event] = self._maker(plan, number)
 
+    @property
+    def at_hit(self) -> bool:
+        """Whether values are read at the hit, by programs; else they are read after it."""
+        return self._ring is not None and self._ring.programs is not None
+
+    @property
+    def plans(self) -> Mapping[str, Plan]:
+        """What was added, by its event; ``at_hit`` where a program reads its values."""
+        return self._plans
+
     def _bytes(self, plan: Plan) -> int | None:
         # Of the variable whose writes are hits; None: the hits are executions.
         return None
 
     def _maker(self, plan: Plan, number: int) -> Maker:
+        assert self._ring is not None
+        if self._ring.programs is not None:
+            with suppress(TracerError):  # it is too large for a program
+                read_then = plan.replaced(at_hit=True)
+                maker = self._program(self._ring.programs, read_then, number)
+                self._plans[plan.event] = read_then
+                return maker
         format = record_format(number, plan)
         self.decoders[number] = Decoder(format, [plan], Processes(None), self.symbol)
         return FetchedRecord(number, plan.fields[0])
+
+    def _program(self, programs: SampledPrograms, plan: Plan, number: int) -> Maker:
+        loaded: dict[int, int] = {}
+
+        # A thread that is found late may have inherited the breakpoint, and gets one of its own: so
+        # each look for threads has a program with a number of its own.
+        def program(look: int) -> int:
+            if look not in loaded:
+                own = number | min(look, _LOOKS) << 8
+                loaded[look], self.decoders[own] = programs.load(plan, own, self.symbol)
+            return loaded[look]
+
+        program(0)
+        return program
 
     def start(self) -> None:
         """Set the breakpoints."""
@@ -368,11 +427,11 @@ class BreakpointSession:
 
     def _follow(self) -> None:
         # Where the methods are now; raises TracerError where a new one cannot be followed.
-        self._looked = time.monotonic()
-        found = None if self._moved is None else self._moved()
-        if found is None:
+        since, self._unchanged = self._unchanged, time.monotonic_ns()
+        if self._moved is None or self._map is None or not self._map.changed():
             return
-        for event, addresses in found.items():
+        again: list[str] = []
+        for event, addresses in self._moved().items():
             before, name = self._addresses[event], self._plans[event].function
             if tuple(addresses) == before:
                 continue
@@ -382,11 +441,11 @@ class BreakpointSession:
             if not addresses:
                 self.note(f"`{name}` has no code any more: its memory has other code")
             elif self._ring is not None and before[:1] != addresses[:1] and self._ring.addresses:
-                self.note(
-                    f"`{name}` was compiled again, and is followed to {addresses[0]:#x}: calls "
-                    "just before may be missing"
-                )
+                again.append(f"`{name}` was compiled again, and is followed to {addresses[0]:#x}")
         self._arrange()
+        missed = (time.monotonic_ns() - since) / 1e6
+        for text in again:
+            self.note(f"{text}: calls of the {missed:.1f} ms before may be missing")
 
     def _arrange(self) -> None:
         # The newest code of each method, then older code of them as far as breakpoints are left: a
@@ -426,7 +485,9 @@ class BreakpointSession:
             for part in parts:
                 yield [part]
                 ring.collect()
-            if not ended and time.monotonic() - self._looked >= _FOLLOW:
+                if not ended:
+                    self._follow()  # however much there is to show
+            if not ended:
                 self._follow()
             left = 1.0 if end is None else end - time.monotonic()
             if left <= 0:
@@ -455,7 +516,7 @@ class BreakpointSession:
 
     @property
     def lost(self) -> int:
-        """Hits that found the buffers full."""
+        """Hits without a record: see ``lost`` of the ring."""
         if self._ring is not None:
             self._lost = self._ring.lost
         return self._lost
@@ -504,33 +565,13 @@ class FoundSession(BreakpointSession):
 
         self._find = find
 
-    def __enter__(self) -> FoundSession:
-        super().__enter__()
-        assert self._ring is not None
-        self._ring.prepare_programs()
-        return self
-
-    @property
-    def at_hit(self) -> bool:
-        """Whether values are read at the hit, by a program; else they are read after it."""
-        return self._ring is not None and self._ring.programs is not None
-
     def _maker(self, plan: Plan, number: int) -> Maker:
-        # A thread that is found late may have inherited the breakpoint, and gets one of its own: so
-        # each look for threads has a program with a number of its own.
+        # Raises TracerError FC0718 where a program cannot: who shows values has no mark for them.
         assert self._ring is not None
-        programs, loaded = self._ring.programs, dict[int, int]()
+        programs = self._ring.programs
         if programs is None:
             return super()._maker(plan, number)
-
-        def program(look: int) -> int:
-            if look not in loaded:
-                own = number | min(look, _LOOKS) << 8
-                loaded[look], self.decoders[own] = programs.load(plan, own, self.symbol)
-            return loaded[look]
-
-        program(0)
-        return program
+        return self._program(programs, plan, number)
 
     def look(self) -> None:
         """Place those plans that wait and can be found by now."""
@@ -543,7 +584,6 @@ class FoundSession(BreakpointSession):
                     self.all_found()
 
     def _follow(self) -> None:
-        self._looked = time.monotonic()
         self.look()
 
     def _place(self, plan: Plan) -> None:
