@@ -145,7 +145,7 @@ class Cell:
             if left <= 0:
                 break
         low, high = bucket_bounds(index)
-        if isinstance(self.smallest, int) and isinstance(self.largest, int):
+        if isinstance(self.total, int):  # all of them are whole
             middle: Number = int(low) if abs(high - low) <= 1 else int((low + high) // 2)
         else:
             middle = (low + high) / 2

@@ -75,7 +75,8 @@ PROGRAMS = ("c/layouts/bin/gcc-O2-dwarf5", "go/dnsforward/bin/go1.27", "cpp/addr
 # By the attribute of an option, the grammar of its texts; "filter" is of this module.
 TEXTS = {
     "expr": "expression", "histograms": "expression", "sums": "expression", "by": "expression",
-    "linear": "expression", "count_by": "expression", "processes": "name",
+    "linear": "expression", "count_by": "expression", "watched": "expression",
+    "processes": "name",
     "filters": "filter", "function": "point", "functions": "point", "since": "point",
     "at": "point", "group": "name", "event": "name", "kernel": "name", "arch": "name",
     "seed": "name", "version": "name", "bpftrace_version": "name",

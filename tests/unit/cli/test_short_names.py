@@ -28,14 +28,17 @@ def completed(*words: str) -> Options:
     return options
 
 
+NAPPER = f"napper{os.getpid()}"  # of this run alone
+
+
 @pytest.fixture(name="sleepers")
 def sleepers_(tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Two processes of one file, `napper`, and one of another."""
-    for name in ("napper", "other"):
+    """Two processes of one file, and one of another."""
+    for name in (NAPPER, "other"):
         shutil.copy(SLEEP, tmp_path / name)
     with ExitStack() as stack:
         started = []
-        for name in ("napper", "napper", "other"):
+        for name in (NAPPER, NAPPER, "other"):
             child = subprocess.Popen([tmp_path / name, "60"])
             stack.callback(child.wait)
             stack.callback(child.kill)
@@ -57,19 +60,20 @@ def test_the_program_of_a_process(sleepers: list[subprocess.Popen[bytes]]) -> No
 
 
 def test_names_of_processes(sleepers: list[subprocess.Popen[bytes]]) -> None:
-    assert processes_named("napper") == sorted(pids(sleepers)[:2])
+    assert processes_named(NAPPER) == sorted(pids(sleepers)[:2])
     assert processes_named("nappe") == []
     assert os.getpid() not in processes_named(Path("/proc/self/comm").read_text().strip())
 
 
 def test_the_children_of_a_server_are_meant_with_it(tmp_path: Path) -> None:
-    server = tmp_path / "forker"
+    name = f"forker{os.getpid()}"  # nobody else's
+    server = tmp_path / name
     shutil.copy(shutil.which("bash") or "/bin/bash", server)
     command = [str(server), "-c", "(sleep 60; true) & echo; wait"]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.readline()
-        family = completed("trace", "-f", "f", "-p", "forker").pids
+        family = completed("trace", "-f", "f", "-p", name).pids
         assert child.pid in family
         assert len(family) == 2
         for pid in family:
@@ -89,12 +93,12 @@ def refusal(*words: str) -> tuple[str, str, str, str]:
 
 def test_what_is_not_clear_is_refused(sleepers: list[subprocess.Popen[bytes]]) -> None:
     first, second, other = pids(sleepers)
-    code, message, place, help = refusal("trace", "-f", "f", "-p", "1,napper")
-    assert (code, message, place) == ("FC0757", "2 processes are called `napper`", "napper")
+    code, message, place, help = refusal("trace", "-f", "f", "-p", f"1,{NAPPER}")
+    assert (code, message, place) == ("FC0757", f"2 processes are called `{NAPPER}`", NAPPER)
     assert help == f"name those that you mean: `-p {first},{second}`"
     code, message, _, help = refusal("trace", "-f", "f", "-p", f"{first},{other}")
     assert (code, message) == ("FC0757", "the processes run different programs")
-    assert "/napper`" in help
+    assert f"/{NAPPER}`" in help
 
 
 @pytest.mark.parametrize(
