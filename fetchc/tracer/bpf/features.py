@@ -10,7 +10,7 @@ import errno
 import mmap
 import os
 
-from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, Assembler
+from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, Assembler
 from fetchc.emit.bpf_steps import Code
 from fetchc.target.bpf_rules import all_features, bpf_rules
 from fetchc.tracer.bpf.system_calls import Attachment, Bpf, ProgramRefused, lift_memory_limit
@@ -45,6 +45,8 @@ def tried_features(bpf: Bpf, rules: BpfRules) -> frozenset[str]:
         found.add("cookies")
     if _loads(bpf, _exchange()):
         found.add("compare_exchange")
+    if _loads(bpf, _looping(helpers["loop"])):
+        found.add("loops")
     if _loads(bpf, _reading(helpers["copy_from_user"]), sleepable=True):
         found.add("sleepable")
     if _has_many(bpf):
@@ -114,6 +116,21 @@ def _reading(helper: int) -> Code:
     asm.call(helper)
     asm.end()
     return Code(asm.instructions(), ())
+
+
+def _looping(helper: int) -> Code:
+    asm = Assembler()
+    each = asm.fresh()
+    asm.constant(R1, 1)
+    asm.function(R2, each)
+    asm.move(R3, FRAME)
+    asm.constant(R4, 0)
+    asm.call(helper)
+    asm.end()
+    asm.place(each)
+    function = len(asm)
+    asm.end()
+    return Code(asm.instructions(), (), (function,))
 
 
 def _exchange() -> Code:
