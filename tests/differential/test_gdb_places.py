@@ -297,3 +297,14 @@ def test_the_comparison_sees_a_name_that_is_left_out(tmp_path: Path) -> None:
     kinds = tomllib.loads(DATA.read_text())["kind"]
     wrong = differences(binary, drawn(debug, SEED, 12, points), tmp_path, forgetful)[0]
     assert len([one for one in wrong if explained(one[1], kinds) is None]) > 3
+
+
+def test_reasons_are_the_words_of_refusals() -> None:
+    # The long hunt alone would see that a refusal has other words by now.
+    product = Path(fetchc.__file__).parent
+    sources = "".join([path.read_text() for path in product.rglob("*.py")])
+    kinds = tomllib.loads(DATA.read_text())["kind"]
+    reasons = [kind["when"]["reason"] for kind in kinds if "reason" in kind["when"]]
+    words = [one for reason in reasons for one in reason.split("|")]
+    assert len(words) > 3
+    assert [one for one in words if one not in sources] == []
