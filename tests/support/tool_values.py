@@ -79,8 +79,6 @@ def compared_values(
             for argument in each.arguments:
                 compared += 1
                 got, told_of = _value(each, argument, hit, exact), call.values[argument.expression]
-                if isinstance(got, dict) and isinstance(told_of, int):
-                    got = got.get("value")  # Go prints no names of its constants
                 decode = argument.whole.parts[0].decode
                 if isinstance(got, Unreadable) or not same(got, told_of, decode):
                     wrong.append(f"{each.function}: {argument.text}: {got!r} is not {told_of!r}")
