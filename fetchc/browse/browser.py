@@ -455,11 +455,9 @@ class Scope(Screen[None]):
                 case Error():
                     lines.append(_rendered(_said(value), expression))
                 case _:
-                    fetched = [
-                        f"{suffix}={one}" if suffix else one for suffix, one in value.fetchargs
-                    ]
+                    fetched = _fetched(value.fetchargs)
                     if fetched:
-                        lines.append(f"{' '.join(fetched)}  ({printable(value.type)})")
+                        lines.append(f"{fetched}  ({printable(value.type)})")
                         lines.append(_kernels(value.kernels))
                     elif value.traced:
                         lines.append("one fetch-arg cannot hold it; `fetchc trace` shows it")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = ["VisibleMember", "member", "members"]
 
-# What a pointer leads to of which nothing more is shown; a pointer to characters is a text.
+# A pointer to one of these shows nothing more than itself, or, for characters, its string.
 _UNSEEN = (CharType, DeclaredType, FunctionType, UnknownType, VoidType)
 
 

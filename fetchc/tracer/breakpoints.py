@@ -73,7 +73,7 @@ _COMM_FRESH = 1_000_000_000  # nanoseconds
 # Of a sample's record: the thread, the event's identity, what follows that.
 _THREAD, _IDENTITY, _CONTENT = slice(12, 16), slice(24, 32), slice(32, None)
 _FOLLOW = 0.01  # seconds between two looks at where methods have moved, without a wake-up
-_LOOKS = 0xFF  # for threads, that are told apart
+_LOOKS = 0xFF  # the looks for threads that get a number of their own
 
 
 def most_breakpoints() -> int:

@@ -19,7 +19,7 @@ _EVENTS = 1 << 16  # bytes that are read at a time
 
 
 class FileChanges:
-    """The changes of one file. Where inotify has no room, nobody is woken: who asks looks."""
+    """The changes of one file. Without inotify there is no wake-up, but the size still tells."""
 
     def __init__(self, path: str) -> None:
         self._path = path
