@@ -140,11 +140,8 @@ def lines_reader(
     """A function from records of one length to their lines, as :func:`line_reader` makes them.
 
     They are joined by line feeds: "" where nobody wants them, None where :func:`line_reader` has to
-    read each. None instead of a function where a value is no number, and for records of eBPF
-    programs, which are of all processors.
+    read each. None instead of a function where a value is no number.
     """
-    if format.bpf is not None:
-        return None
     function = _Function(format, makers)
     for one in wanted:
         function.value(one, form)
@@ -167,8 +164,13 @@ class _ReadLines:
         fields = {field.name: field for field in function.format.fields}
         self._format, self._form, self._task = function.format, form, task
         self._comm = fields[COMM].offset
-        # What is the same in all records: event and thread, whose plan it is, places of strings.
-        constant = [(0, 2), (_THREAD, 4)]
+        # What is the same in all records: event and thread, whose plan it is, places of strings,
+        # that an eBPF program read all.
+        self._process = None if function.format.bpf is None else function.format.bpf.process
+        whole = function.all_read()
+        self._whole = [(at, struct.pack("=" + letter, word)) for at, letter, word in whole]
+        constant = [(0, 2), (_THREAD, 4)] + [(at, len(word)) for at, word in self._whole]
+        constant += [] if self._process is None else [(self._process, 4)]
         constant += [(one.offset, one.size * (one.count or 1)) for one in fields.values()
                      if one.text or one.name == PLAN_INDEX]  # fmt: skip
         self._constant = tuple(at for start, size in constant for at in range(start, start + size))
@@ -188,7 +190,7 @@ class _ReadLines:
         ]
         self._there = function.there
         self._unpack: dict[tuple[int, int], list[Rows]] = {}
-        self._known: tuple[bytes, object, int] = (b"", None, 0)
+        self._known: tuple[object, object, int] = (None, None, 0)  # task, what is shown, until when
 
     def read(self, records: Records) -> str | None:
         page, first, step, size, times = (
@@ -198,6 +200,8 @@ class _ReadLines:
             return None
         count = len(times)
         last = first + count * step
+        if any(page[first + at : first + at + len(word)] != word for at, word in self._whole):
+            return None
         comm = _WORD(page, first + self._comm)[0]
         low, length = comm & 0xFFFF, comm >> 16
         if low + length > size:
@@ -206,13 +210,15 @@ class _ReadLines:
             column = page[first + at : last : step]
             if column.count(column[0]) != count:
                 return None
-        thread = (
-            page[first + _THREAD : first + _THREAD + 4] + page[first + low : first + low + length]
+        task = (
+            None if self._process is None else _WORD(page, first + self._process)[0],
+            _NUMBER(page, first + _THREAD)[0],
+            page[first + low : first + low + length],
         )
         known = self._known
-        if known[0] != thread or times[-1] >= known[2]:
-            shown, until = self._task(None, _NUMBER(thread)[0], thread[4:], times[0])
-            known = self._known = (thread, shown, until)
+        if known[0] != task or times[-1] >= known[2]:
+            shown, until = self._task(*task, times[0])
+            known = self._known = (task, shown, until)
             if times[-1] >= until:
                 return None
         if known[1] is None:
@@ -299,18 +305,24 @@ class _Function:
         self._bounds: dict[str, tuple[int, int]] = {}  # of pointers into the program
         self.loaded: dict[str, list[tuple[str, int, int]]] = {}  # numbers by their last pointer
         self._made: list[str] = []
-        if format.bpf is not None:
-            self._all_read(format.bpf)
 
-    def _all_read(self, record: BpfRecord) -> None:
-        # An ordinary record of an eBPF program has all that it was to read: nothing is in doubt.
-        for start in range(record.faults, record.faults + record.fault_bytes, 8):
-            self._checks.append(f"not {self.word(start, 'Q')}")
-        for low, high, word in record.blocks:
-            self._checks.append(f"{self.word(word, 'I')} == {high << 16 | low}")
+    def all_read(self) -> list[tuple[int, str, int]]:
+        """Words of a record of an eBPF program, and what they are where it read all it was to read.
+
+        Then nothing is in doubt. Each is the offset, the letter for ``struct``, the number.
+        """
+        record = self.format.bpf
+        if record is None:
+            return []
+        faults = range(record.faults, record.faults + record.fault_bytes, 8)
+        blocks = [(word, "I", high << 16 | low) for low, high, word in record.blocks]
+        return [*[(at, "Q", 0) for at in faults], *blocks]
 
     def compiled(self, parameters: str, result: str) -> Any:
         """The function, which returns the expression ``result``."""
+        self._checks += [
+            f"{self.word(at, letter)} == {word}" for at, letter, word in self.all_read()
+        ]
         lines = [f"def read({parameters}):", f" if end - at < {self.format.size}: return None"]
         lines += self._unpacking()
         checks = [f"{low} <= {it} < {high}" for it, (low, high) in self._bounds.items()]

@@ -36,6 +36,7 @@ __all__ = [
     "parse_sub_buffer_layout",
     "records",
     "samples",
+    "spare_bytes",
     "unreadable",
 ]
 
@@ -284,6 +285,11 @@ _END = (0, (1 << 64) - 1)  # after the last address of a stack; the second befor
 _nanoseconds = _number = operator.itemgetter(0)
 
 
+def spare_bytes() -> int:
+    """How much memory may hold what left a buffer and was not looked into."""
+    return min(available_bytes() // _SHARE, _MOST)
+
+
 class Ring:
     """A reader of the buffers. It never blocks who writes, and takes out what it reads.
 
@@ -324,7 +330,7 @@ class Ring:
             self._files.append((processor, file))
             self._poll.register(file, select.POLLIN)
             self._pages[processor] = deque()
-        self._room = min(available_bytes() // _SHARE, _MOST) // self._layout.size
+        self._room = spare_bytes() // self._layout.size
 
     def close(self) -> None:
         """Let the buffers go; what is in them is lost."""
@@ -370,6 +376,10 @@ class Ring:
         if self._stacks is not None and self._pending:
             joined = self._stacks.joined(in_order(self._pending))
             self._pending = [Records.of(joined)] if joined else []
+        return self._settled(limit)
+
+    def _settled(self, limit: int) -> list[list[Records]]:
+        # What is pending up to that time, in parts.
         settled: list[Records] = []
         pending: list[Records] = []
         for each in self._pending:

@@ -8,14 +8,13 @@ wraps. A record has a header: 31 bits of length with two flags, and the offset o
 from __future__ import annotations
 
 import mmap
-import operator
 import struct
 import time
-from bisect import bisect_right
+from collections import deque
 from itertools import repeat
 
 from fetchc.ir.steps import CPU, HEADER, PROCESS, TIME
-from fetchc.tracer.ring_buffer import Records, Ring, unreadable
+from fetchc.tracer.ring_buffer import Records, Ring, spare_bytes, unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -31,11 +30,12 @@ __all__ = ["BpfRing", "CopiedStacks", "WalkedStacks"]
 _BUSY, _DISCARDED = 1 << 31, 1 << 30
 _LENGTH = _DISCARDED - 1
 _HEAD = 8  # bytes
-_AT_ONCE = 4 << 20  # bytes that one reading takes
+_PIECE = 128 << 10  # bytes that leave the buffer at once
+_PIECES = 32  # that one reading looks into
+_FEW = 8  # records: below, one after the other is faster
 _LOOK = 0.01  # seconds between two looks: nobody is woken
 _LOOK_SELDOM = 0.025  # while nothing happens
 _NEVER = 1 << 64
-_nanoseconds = operator.itemgetter(0)
 
 
 class BpfRing(Ring):
@@ -58,7 +58,7 @@ class BpfRing(Ring):
         self._barrier = barrier
         self._maps: list[mmap.mmap] = []
         self._views: list[memoryview] = []
-        self._unsettled: list[Sample] = []
+        self._pieces: deque[_Piece] = deque()  # taken out, not looked into
         self._clear = 0  # a time at which no record was on its way
         self._idle = False
 
@@ -76,6 +76,7 @@ class BpfRing(Ring):
         self._words = self._data.cast("I")
         self._views = [self._consumer, self._producer, self._words, self._data]
         self._size = size
+        self._room = spare_bytes()
 
     def close(self) -> None:
         """Let the buffer go; what is in it is lost."""
@@ -93,90 +94,118 @@ class BpfRing(Ring):
             time.sleep(min(seconds, _LOOK_SELDOM if self._idle else _LOOK))
 
     def read(self, ended: bool = False) -> list[list[Records]]:
-        """What has happened since the last call and is settled, in one part."""
+        """What has happened since the last call and is settled, in parts as every ring has them.
+
+        All that is complete leaves the ring buffer, which costs little beside reading it, and waits
+        here: as much as the machine can spare memory for.
+        """
         looked = time.monotonic_ns()
         limit = _NEVER if ended else looked - self._settle
-        at, end = self._consumer[0], self._producer[0]
-        self._barrier()
-        found, size, hidden = self._taken(at & (self._size - 1), end - at)
-        if self.split is not None:
-            found = list(map(self.split, found))
+        is_empty, hidden = self._take_pieces()
+        newest = self._look_into_pieces()
         if self.mappings is not None:
             self.mappings.read(ended)
-        self._idle = not found and not hidden
-        if size:
-            self._barrier()
-            self._unsettled += found
-            self._consumer[0] = at + size
-        self.more = False
+        self._idle = newest is None and not hidden
+        self.more = bool(self._pieces) or not (is_empty or hidden)
         if hidden:
             # It may be older than those in front of it, but not than the last time without one.
             limit = min(limit, self._clear - self._settle)
-        elif at + size < end:
-            self.more = True
-            limit = min(limit, (found[-1][0] if found else self._clear) - self._settle)
-        else:
+        if self.more:
+            limit = min(limit, (self._clear if newest is None else newest) - self._settle)
+        if is_empty:
             self._clear = looked
-        self._unsettled.sort(key=_nanoseconds)
-        count = bisect_right(self._unsettled, limit, key=_nanoseconds)
-        settled, self._unsettled = self._unsettled[:count], self._unsettled[count:]
-        return [[Records.of(settled)]] if settled else []
+        return self._settled(limit)
 
-    def _taken(self, start: int, size: int) -> tuple[list[Sample], int, bool]:
-        # The complete records from `start` on, their bytes together, and whether one follows that
-        # is not complete. Heads are looked at before the bytes behind them are copied.
-        most = min(size, _AT_ONCE)
-        if not most:
-            return [], 0, False
-        head = self._words[start >> 2]
+    def _take_pieces(self) -> tuple[bool, bool]:
+        # Whether all is taken out then, and whether a record is next that is not complete.
+        at, end = self._consumer[0], self._producer[0]
+        self._barrier()
+        room, hidden = self._room - sum([len(piece.data) for piece in self._pieces]), False
+        while at < end and not hidden and (room > 0 or not self._pieces):
+            piece, hidden = self._copied(at & (self._size - 1), min(end - at, _PIECE))
+            if piece.data:
+                self._barrier()
+                self._pieces.append(piece)
+                at += len(piece.data)
+                room -= len(piece.data)
+                self._consumer[0] = at
+        return at == end, hidden
+
+    def _copied(self, start: int, size: int) -> tuple[_Piece, bool]:
+        # The complete records from `start` on, and whether one follows that is not complete. Heads
+        # are looked at before the bytes behind them are copied.
+        words = self._words
+        head = words[start >> 2]
         step = (head & _LENGTH) + _HEAD + 7 & ~7
-        count = most // step
-        if not head & (_BUSY | _DISCARDED) and count > 1:
+        count = size // step
+        if not head & (_BUSY | _DISCARDED) and count >= _FEW:
             # Mostly all are of one length.
-            heads = self._words[start >> 2 : start + count * step >> 2 : step >> 2].tolist()
+            heads = words[start >> 2 : start + count * step >> 2 : step >> 2].tolist()
             if heads.count(head) == count:
                 self._barrier()
-                data = bytes(self._data[start : start + count * step])
-                return _alike(data, head & _LENGTH, step, count), count * step, False
-        heads, taken, hidden = self._complete(start, most)
+                return _Piece(bytes(self._data[start : start + count * step]), heads, step), False
+        heads, position = [], 0
+        while position < size and not words[start + position >> 2] & _BUSY:
+            heads.append(words[start + position >> 2])
+            position += (heads[-1] & _LENGTH) + _HEAD + 7 & ~7
         self._barrier()
-        return _samples(bytes(self._data[start : start + taken]), heads), taken, hidden
+        return _Piece(bytes(self._data[start : start + position]), heads, 0), position < size
 
-    def _complete(self, start: int, most: int) -> tuple[list[int], int, bool]:
-        heads: list[int] = []
-        append, words, position = heads.append, self._words, 0
-        while position < most:
-            head = words[start + position >> 2]
-            if head & _BUSY:
-                return heads, position, True
-            append(head)
-            position += (head & _LENGTH) + _HEAD + 7 & ~7
-        return heads, position, False
-
-
-def _alike(data: bytes, length: int, step: int, count: int) -> list[Sample]:
-    # As _samples, of records of one length: without a step of Python for each of them.
-    if length < HEADER:
-        raise unreadable(f"a record of {length} bytes")
-    times = memoryview(data).cast("Q")[_HEAD + TIME >> 3 :: step >> 3].tolist()
-    processors = memoryview(data).cast("I")[_HEAD + CPU >> 2 :: step >> 2].tolist()
-    starts = range(_HEAD, count * step, step)
-    ends = range(_HEAD + length, count * step + length, step)
-    return list(zip(times, processors, repeat(data), starts, ends, repeat(()), strict=False))
+    def _look_into_pieces(self) -> int | None:
+        # The time of the newest record of those that it read, None where it read none.
+        newest = None
+        for _ in range(min(_PIECES, len(self._pieces))):
+            found = self._pieces.popleft().records()
+            if found is not None and self.split is not None:
+                found = Records.of(list(map(self.split, found.samples())))
+            if found is not None:
+                newest = found.times[-1]
+                self._pending.append(found)
+        return newest
 
 
-def _samples(data: bytes, heads: list[int]) -> list[Sample]:
-    longs, words = memoryview(data).cast("Q"), memoryview(data).cast("I")
-    found: list[Sample] = []
-    append, at = found.append, _HEAD
-    for head in heads:
-        length = head & _LENGTH
-        if not head & _DISCARDED:
-            if length < HEADER:
-                raise unreadable(f"a record of {length} bytes")
-            append((longs[at + TIME >> 3], words[at + CPU >> 2], data, at, at + length, ()))
-        at += length + _HEAD + 7 & ~7
-    return found
+class _Piece:
+    """Records out of the ring buffer, with their heads; of one length where ``step`` is not 0."""
+
+    __slots__ = ("_heads", "_step", "data")
+
+    def __init__(self, data: bytes, heads: list[int], step: int) -> None:
+        self.data = data
+        self._heads = heads
+        self._step = step
+
+    def records(self) -> Records | None:
+        """The records, in the order of time; None for none."""
+        if not self._step:
+            samples = self._samples()
+            return Records.of(samples) if samples else None
+        step, length = self._step, self._heads[0] & _LENGTH
+        if length < HEADER:
+            raise unreadable(f"a record of {length} bytes")
+        times = memoryview(self.data).cast("Q")[_HEAD + TIME >> 3 :: step >> 3].tolist()
+        cpu = memoryview(self.data).cast("I")[_HEAD + CPU >> 2 :: step >> 2].tolist()
+        together = step == length + _HEAD and cpu.count(cpu[0]) == len(cpu)
+        if together and times == sorted(times):
+            return Records(times, cpu[0], self.data, (_HEAD, step, length), [])
+        starts = range(_HEAD, len(self.data), step)
+        ends = range(_HEAD + length, len(self.data) + length, step)
+        each = zip(times, cpu, repeat(self.data), starts, ends, repeat(()), strict=False)
+        return Records.of(list(each))
+
+    def _samples(self) -> list[Sample]:
+        longs, words = memoryview(self.data).cast("Q"), memoryview(self.data).cast("I")
+        found: list[Sample] = []
+        append, at = found.append, _HEAD
+        for head in self._heads:
+            length = head & _LENGTH
+            if not head & _DISCARDED:
+                if length < HEADER:
+                    raise unreadable(f"a record of {length} bytes")
+                append(
+                    (longs[at + TIME >> 3], words[at + CPU >> 2], self.data, at, at + length, ())
+                )
+            at += length + _HEAD + 7 & ~7
+        return found
 
 
 # ------------------------------------------------------------------------------

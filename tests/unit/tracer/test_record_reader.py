@@ -385,11 +385,11 @@ COMMS = [b"me", b"a % task", b"waits", b"you"]
 
 
 def together(
-    plan: Plan, fields: list[tuple[str, str]], datas: list[bytes], json_lines: bool, mapped: bool
+    plan: Plan, format: Format, datas: list[bytes], json_lines: bool
 ) -> tuple[str | None, list[str]]:
     """What the function makes of all records together, and the line of each one's event."""
     size = len(datas[0])
-    decoder = Decoder(format_of(fields), [plan], Nobody() if not mapped else Everybody())
+    decoder = Decoder(format, [plan], Everybody())
     target = Target("hit", plan, tuple(one.label for one in plan.values))
     both = [JsonLines([target], False) if json_lines else TextLines([target], False) for _ in "12"]
     _, several = both[0].readers(decoder, plan, target.labels, "waits")
@@ -434,7 +434,7 @@ def test_lines_together_are_those_one_by_one(
     for at, byte in edits:  # of the last record only
         datas[-1] = datas[-1][:at] + bytes([byte]) + datas[-1][at + 1 :]
     try:
-        text, wanted = together(plan, NUMBERS, datas, json_lines, True)
+        text, wanted = together(plan, NUMBERS_FORMAT, datas, json_lines)
     except TracerError:
         return
     assert text is None or text.split("\n") == (wanted or [""])
@@ -445,9 +445,48 @@ def test_lines_together_are_those_one_by_one(
 def test_ordinary_records_are_read_together(json_lines: bool, comm: bytes) -> None:
     plan = plan_of({label: MANY[label] for label in "abcdefhijkm".replace("j", "")})
     datas = [record(NUMBERS, [NEAR, NEAR, one, 5, 7, -one, 1, comm]) for one in (1, 20, 300)]
-    text, wanted = together(plan, NUMBERS, datas, json_lines, True)
+    text, wanted = together(plan, NUMBERS_FORMAT, datas, json_lines)
     assert text is not None
     assert text.split("\n") == (wanted or [""])
+
+
+NUMBERS_END = len(record(NUMBERS, [0, 0, 0, 0, 0, 0, 0, b"me"]))  # then as at ENDING
+FIRST = NUMBERS_FORMAT.fields[0].offset
+BPF_NUMBERS = NUMBERS_FORMAT.replaced(
+    bpf=BpfRecord(
+        NUMBERS_END, NUMBERS_END + 8, 8,
+        tuple([(at, at + 8, bit) for bit, at in enumerate(range(FIRST + 16, FIRST + 40, 8))]),
+        ((FIRST, FIRST + 16, NUMBERS_END + 16),), 1 << 16,
+    )
+)  # fmt: skip
+READ = (FIRST, FIRST + 16)
+ENDS = st.one_of(
+    st.just((THREAD, 0, READ)),
+    st.tuples(st.sampled_from([THREAD, 1]), st.sampled_from([0, 1, 4]),
+              st.sampled_from([READ, (FIRST, FIRST + 8), (FIRST + 8, FIRST + 16)])),
+)  # fmt: skip
+
+
+def bpf_numbers(row: tuple[int, ...], process: int, faults: int, read: tuple[int, int]) -> bytes:
+    """A record of an eBPF program: its process, its faults, and what of its block was read."""
+    return record(NUMBERS, [*row, b"me"]) + struct.pack("=IIQHHI", process, 0, faults, *read, 0)
+
+
+@pytest.mark.parametrize("json_lines", [False, True], ids=["text", "jsonl"])
+@given(rows=st.lists(st.tuples(ROWS, ENDS), min_size=1, max_size=3), label=st.sampled_from("abde"))
+def test_lines_of_bpf_records_together(
+    json_lines: bool,
+    rows: list[tuple[tuple[int, ...], tuple[int, int, tuple[int, int]]]],
+    label: str,
+) -> None:
+    plan = plan_of({"a": MANY["a"], label: MANY[label]})
+    datas = [bpf_numbers(row, *end) for row, end in rows]
+    text, wanted = together(plan, BPF_NUMBERS, datas, json_lines)
+    assert text is None or text.split("\n") == wanted
+    if all(end == (THREAD, 0, READ) for _, end in rows):
+        assert text is not None  # a 0 is in no doubt
+    elif any(end[1:] != (0, READ) for _, end in rows):
+        assert text is None
 
 
 @pytest.mark.parametrize("there", [True, False, None])
@@ -457,7 +496,7 @@ def test_a_zero_of_memory_that_is_not_there(
     monkeypatch.setattr(decode, "mapped", lambda thread, address: there)
     plan = plan_of({"a": MANY["a"]})
     datas = [record(NUMBERS, [NEAR, NEAR, one, 5, 7, 1, 1, b"me"]) for one in (3, 0)]
-    text, wanted = together(plan, NUMBERS, datas, True, True)
+    text, wanted = together(plan, NUMBERS_FORMAT, datas, True)
     assert (text is None) is (there is False)
     assert text is None or text.split("\n") == wanted
 
@@ -481,13 +520,13 @@ def test_columns_are_wide_enough_first() -> None:
 def test_what_differs_within_a_page_is_not_read_together() -> None:
     plan = plan_of({"a": MANY["a"]})
     same = [record(NUMBERS, [NEAR, NEAR, one, 5, 7, 1, 1, b"me"]) for one in (1, 2)]
-    assert together(plan, NUMBERS, same, True, True)[0] is not None
+    assert together(plan, NUMBERS_FORMAT, same, True)[0] is not None
     for other in (
         record(NUMBERS, [NEAR, NEAR, 1, 5, 7, 1, 1, b"mo"]),  # another task
         same[0][:4] + struct.pack("<i", THREAD + 1) + same[0][8:],
         record(NUMBERS, [8, NEAR, 1, 5, 7, 1, 1, b"me"]),  # no address
     ):
-        assert together(plan, NUMBERS, [*same, other], True, True)[0] is None
+        assert together(plan, NUMBERS_FORMAT, [*same, other], True)[0] is None
 
 
 def test_a_memo_stays_small() -> None:
