@@ -13,7 +13,14 @@ from __future__ import annotations
 
 import os
 
-__all__ = ["CAPABILITIES", "NOBODY", "end_with", "give_up_root", "held_capabilities"]
+__all__ = [
+    "CAPABILITIES",
+    "NOBODY",
+    "end_with",
+    "give_up_root",
+    "held_capabilities",
+    "let_go",
+]
 
 NOBODY = 65534
 """The user and group without rights. Source: kernel/sys.c, DEFAULT_OVERFLOWUID."""
@@ -121,6 +128,19 @@ def end_with(parent: int) -> None:
         raise OSError(error, f"prctl: {os.strerror(error)}")
     if os.getppid() != parent:
         os._exit(1)
+
+
+def let_go(kept: tuple[int, ...], first: int = 3) -> None:
+    """Let go of the open files from number ``first`` on, but for ``kept``: in a child process.
+
+    They are the parent's, or a shell handed them down to it: a file that root alone may write to, a
+    socket, a pipe that somebody reads to its end. They are not closed, but nothing: no object of
+    Python's is left with a number that means another file later.
+    """
+    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        if number >= first and number not in (*kept, nothing):
+            os.dup2(nothing, number, inheritable=False)
 
 
 def give_up_root() -> None:

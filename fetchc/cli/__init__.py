@@ -78,7 +78,7 @@ def _run(words: Sequence[str], alone: bool) -> int:
         except TooMuch as wrong:
             output.say(f"error: {wrong}")
             return 2
-    status = _edge(lambda: _answered(options, output), output)
+    status = _edge(lambda: _answered(options, output, alone), output)
     _save(options, output)
     if alone and options.verbose:
         from fetchc.cli.module_finder import bytecode_note
@@ -123,7 +123,7 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
         return 70
 
 
-def _answered(options: Options, output: Output) -> int:
+def _answered(options: Options, output: Output, alone: bool) -> int:
     from fetchc.ceilings import Exceeded, unwatch
     from fetchc.cli.option_table import COMMANDS
     from fetchc.cli.output import exit_status
@@ -131,6 +131,10 @@ def _answered(options: Options, output: Output) -> int:
 
     try:
         _complete(options, output)
+        if alone and options.command == "trace":
+            from fetchc.cli.instance_ahead import instance_ahead
+
+            options.ahead = instance_ahead(options)
         run = __import__(
             f"fetchc.cli.{COMMANDS[options.command].module}_command", fromlist=["run"]
         ).run

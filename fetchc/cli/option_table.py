@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from fetchc.api.library import Program
+    from fetchc.cli.instance_ahead import InstanceAhead
     from fetchc.debuginfo.environment import Environment
 
 __all__ = [
@@ -442,6 +443,7 @@ class Options:
         self.engine = "auto"
         self.filters: list[str] = []
         self.program: list[str] = []
+        self.ahead: InstanceAhead | None = None  # begun before the command's modules are loaded
         # Of `conformance` alone.
         self.compilers: list[str] = []
         self.gos: list[str] = []

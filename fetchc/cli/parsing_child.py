@@ -24,7 +24,7 @@ from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import DEFAULT, CacheFolder, Environment
 from fetchc.debuginfo.safe_open import check_owner, file_identity, open_regular
 from fetchc.diag.diagnostic import DebugInfoError, Error, too_costly
-from fetchc.privileges import give_up_root
+from fetchc.privileges import give_up_root, let_go
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -237,7 +237,7 @@ class Reader:
                 signal.signal(number, signal.SIG_IGN)
             user = os.geteuid()
             try:
-                _let_go(pipes)
+                let_go(pipes)
                 give_up_root()
             except OSError as refused:
                 channel.send((_FAILURE, refused))
@@ -318,16 +318,6 @@ def _flush() -> None:
                 stream.flush()
         except OSError:  # whoever wrote there has said so
             discard(stream)
-
-
-def _let_go(pipes: tuple[int, int]) -> None:
-    # What else is open is the parent's, or was handed down to it by a shell: a file that root alone
-    # may write to, a socket. Not closed, but nothing: no object of Python's is left with a number
-    # that means another file later.
-    nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
-    for number in map(int, os.listdir("/proc/self/fd")):
-        if number > 2 and number not in (*pipes, nothing):
-            os.dup2(nothing, number, inheritable=False)
 
 
 def _of_referred(referred: Sequence[object]) -> dict[str, Function]:

@@ -55,7 +55,7 @@ def run(options: Options, output: Output) -> int:
         output.diagnostics(refused.diagnostics, refused.text)
         return 1
     command = Command(options.program) if options.program else None
-    group = session_name()
+    group = session_name() if options.ahead is None else options.ahead.name
     files = SymbolFiles()
     opened: list[Program] = []
 
@@ -119,6 +119,8 @@ def _run(
     if pid is not None:
         from fetchc.cli.process_code import traced
 
+        if options.ahead is not None:
+            options.ahead.drop()
         for note in targets.notes:
             output.say(f"note: {note}")
         return traced(pid, options, output, asked, targets, wanted)

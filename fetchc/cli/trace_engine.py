@@ -36,8 +36,11 @@ def chosen_session(
     engine, why = _chosen(targets, options, bool(countings))
     if options.verbose:
         output.say(f"note: the engine is {engine}: {why}")
+    ahead = options.ahead
     if engine == "tracefs":
-        return Session(group=group)
+        return Session(group=group, created=None if ahead is None else ahead.taken)
+    if ahead is not None:
+        ahead.drop()
     from fetchc.tracer.bpf.bpf_session import BpfSession
 
     return BpfSession(group=group, countings=countings)

@@ -67,6 +67,7 @@ _OTHER = "fte"  # letters of what only the last of them takes, and lists beside 
 _READINGS = 16  # of a list that changes meanwhile; one in a hundred misses a line that was there
 _TRIES = 40  # of a removal that finds an event in use: two seconds
 _PAUSE = 0.05
+_MOMENT = 1.0  # seconds in which an instance may be about to go, though its process has ended
 
 
 class ProbedPlace(Record):
@@ -499,8 +500,16 @@ def _rows(tracefs: Tracefs, file: str) -> list[tuple[str, list[int]]]:
 def leftovers(tracefs: Tracefs) -> list[str]:
     """The names of dead sessions that have an instance or definitions."""
     names = {group_and_event(line)[0] for line in listed(tracefs)}
-    names.update(os.listdir(tracefs.path("instances")))
+    instances = os.listdir(tracefs.path("instances"))
+    names.update([name for name in instances if not _is_fresh(tracefs.path("instances", name))])
     return sorted(name for name in names if alive(name) is False)
+
+
+def _is_fresh(path: str) -> bool:
+    # Another process removes the instance of a trace that was refused, a moment after its end.
+    with suppress(FileNotFoundError):
+        return abs(time.time() - os.stat(path).st_mtime) < _MOMENT
+    return True
 
 
 def _events(tracefs: Tracefs, group: str) -> list[tuple[str, str]]:

@@ -28,7 +28,7 @@ from fetchc.tracer.tracefs import find_tracefs, refused, session_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType, TracebackType
 
     from fetchc.diag.diagnostic import Diagnostic
@@ -124,6 +124,8 @@ class Session:
     or after its end, is a ValueError. A process that is forked from it has nothing to remove.
 
     ``group`` is a name that :func:`~fetchc.tracer.tracefs.session_name` gave, by default a new one.
+    ``created`` takes over the instance of that name from another process, and says whether there is
+    one; without it the session creates it.
     ``symbol``, where it is set before the session is started, names what is at an address of a
     thread's program: function pointers have that as their value then.
     """
@@ -133,7 +135,9 @@ class Session:
         buffer_kib: int | None = None,
         tracefs: Tracefs | None = None,
         group: str | None = None,
+        created: Callable[[], bool] | None = None,
     ) -> None:
+        self._created = created
         self.group = group or session_name()
         self.symbol: Symbol | None = None
         self._buffer_kib = buffer_kib
@@ -163,7 +167,8 @@ class Session:
                 self._processes = Processes(self._tracefs)
                 self._ring = Ring()
                 self._open = True
-                self._instance.create(self._buffer_kib)
+                if self._created is None or not self._created():
+                    self._instance.create(self._buffer_kib)
                 self._ring.open(self._tracefs, self._instance)
             self._warnings = leftover_warnings(leftovers(self._tracefs))
         except BaseException:

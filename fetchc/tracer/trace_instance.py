@@ -56,6 +56,7 @@ class Processes:
     def __init__(self, tracefs: Tracefs | None) -> None:
         self._tracefs = tracefs
         self._cached: dict[int, tuple[int, int]] = {}  # thread -> process, until when
+        self._saved, self._saved_at = "", 0  # the kernel's table, as it was at that time
         self.visible = _first_namespace()
 
     def of(self, thread: int, nanoseconds: int) -> int:
@@ -73,20 +74,23 @@ class Processes:
             return cached
         process = _from_proc(thread) if self.visible else None
         if process is None:
-            self._read_saved(nanoseconds)
-            cached = self._cached.get(thread)
-            process = thread if cached is None else cached[0]
+            process = self._saved_process(thread, nanoseconds)
         found = self._cached[thread] = (process, nanoseconds + _FRESH)
         return found
 
-    def _read_saved(self, nanoseconds: int) -> None:
-        # All that are gone by now: one reading serves the rest of a batch.
-        if self._tracefs is None or not self._tracefs.exists("saved_tgids"):  # before 4.14
-            return
-        for line in self._tracefs.read("saved_tgids").splitlines():
-            thread, process = map(int, line.split())
-            if not self.visible or not os.path.exists(f"/proc/{thread}"):
-                self._cached[thread] = (process, nanoseconds + _FRESH)
+    def _saved_process(self, thread: int, nanoseconds: int) -> int:
+        # The table was right for all that was recorded before it was read: one reading serves the
+        # rest of a batch. It has thousands of lines, which nobody else looks at.
+        if nanoseconds >= self._saved_at and self._tracefs is not None:
+            self._saved_at = time.monotonic_ns()
+            if self._tracefs.exists("saved_tgids"):  # from 4.14 on
+                self._saved = f"\n{self._tracefs.read('saved_tgids')}\n"
+        before = f"\n{thread} "
+        at = self._saved.find(before)
+        if at < 0:
+            return thread
+        at += len(before)
+        return int(self._saved[at : self._saved.index("\n", at)])
 
 
 def _from_proc(thread: int) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -48,12 +49,22 @@ def test_one_that_nobody_knows_is_its_own(tmp_path: Path) -> None:
 
 
 def test_a_number_is_looked_up_again_after_a_second(tmp_path: Path) -> None:
-    thread = gone()
+    thread, now = gone(), time.monotonic_ns()
     known = processes(tmp_path, f"{thread} 77\n")
-    assert known.of(thread, 0) == 77
+    assert known.of(thread, now) == 77
     (tmp_path / "saved_tgids").write_text(f"{thread} 78\n")
-    assert known.of(thread, SECOND - 1) == 77
-    assert known.of(thread, SECOND) == 78
+    assert known.of(thread, now + SECOND - 1) == 77
+    assert known.of(thread, now + SECOND) == 78
+
+
+def test_one_reading_of_the_table_is_for_all_that_was_recorded_before(tmp_path: Path) -> None:
+    one, other, last = gone(), gone(), gone()
+    before = time.monotonic_ns()
+    known = processes(tmp_path, f"{one} 77\n{other} 78\n{last} 79\n")
+    assert known.of(one, before) == 77
+    (tmp_path / "saved_tgids").write_text(f"{other} 88\n{last} 89\n")
+    assert known.of(other, before) == 78
+    assert known.of(last, time.monotonic_ns()) == 89  # its number may be another thread's by then
 
 
 def test_a_saved_number_that_runs_now_is_not_taken_for_it(tmp_path: Path) -> None:
