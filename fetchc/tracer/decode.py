@@ -357,6 +357,7 @@ class Decoder:
     ) -> None:
         places = {field.name: field.offset for field in format.fields}
         self._format = format
+        self._size = format.size
         self.plans = plans
         self._readers: dict[int, tuple[Reader, ReadValues]] = {}
         self._of_event = [
@@ -440,9 +441,8 @@ class Decoder:
 
     def plan_index(self, page: bytes, at: int, end: int) -> int:
         """Which of the plans a record is of; raises TracerError FC0716 where it is of none."""
-        size = self._format.size
-        if end - at < size:
-            what = f"one of `{self._format.event}` has {end - at} bytes, not {size}"
+        if end - at < self._size:
+            what = f"one of `{self._format.event}` has {end - at} bytes, not {self._size}"
             raise unreadable(what)
         if self._which is None:
             return 0

@@ -163,7 +163,7 @@ class _ReadLines:
     ) -> None:
         fields = {field.name: field for field in function.format.fields}
         self._format, self._form, self._task = function.format, form, task
-        self._comm = fields[COMM].offset
+        self._comm, self._least = fields[COMM].offset, function.format.size
         # What is the same in all records: event and thread, whose plan it is, places of strings,
         # that an eBPF program read all.
         self._process = None if function.format.bpf is None else function.format.bpf.process
@@ -196,7 +196,7 @@ class _ReadLines:
         page, first, step, size, times = (
             records.page, records.first, records.step, records.size, records.times
         )  # fmt: skip
-        if size < self._format.size or _ID(page, first)[0] != self._format.id:
+        if size < self._least or _ID(page, first)[0] != self._format.id:
             return None
         count = len(times)
         last = first + count * step

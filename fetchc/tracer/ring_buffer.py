@@ -275,11 +275,13 @@ def _of_one_length(page: bytes, layout: SubBufferLayout, cpu: int) -> Records | 
 _PAGES = 64  # of one processor whose records are read before the next has its turn
 _SHARE = 8  # the part of the available memory that pages may take
 _MOST = 2 << 30  # bytes of pages, and no more than that
+_LITTLE = 4  # a page has little in it where less than that part is filled
 _POLL = 0.25  # seconds: some kernels forget to wake who waits
 _SETTLE = 10_000_000  # nanoseconds from a record's time stamp until it surely can be read
 _STACK_SETTLE = 50_000_000  # and until its stack can: the thread may be delayed between the two
 _NEVER = 1 << 64
 _WORD = struct.Struct("<Q")
+_HALF_WORD = struct.Struct("<I").unpack_from
 _COMMON = struct.Struct("<HBBi").unpack_from  # event, flags, preemption count, thread
 _END = (0, (1 << 64) - 1)  # after the last address of a stack; the second before 5.2
 _nanoseconds = _number = operator.itemgetter(0)
@@ -366,13 +368,15 @@ class Ring:
         settled. A call takes a part of full buffers only; :attr:`more` says that another one will
         find something.
         """
-        emptied = limit = _NEVER if ended else time.monotonic_ns() - self._settle
+        limit = _NEVER if ended else time.monotonic_ns() - self._settle
+        self.more = False
         for processor, file in self._files:
-            is_empty = self._drain(self._pages[processor], file)
-            newest = self._look_into(self._pages[processor], processor)
-            if not is_empty or self._pages[processor]:
+            pages = self._pages[processor]
+            is_empty, is_left = self._drain(pages, file, ended)
+            newest = self._look_into(pages, processor)
+            if not is_empty or pages:
                 limit = min(limit, newest - self._behind)
-        self.more = limit < emptied
+            self.more = self.more or is_left or bool(pages)
         if self._stacks is not None and self._pending:
             joined = self._stacks.joined(in_order(self._pending))
             self._pending = [Records.of(joined)] if joined else []
@@ -393,19 +397,26 @@ class Ring:
         self._pending = pending
         return _overlapping(settled)
 
-    def _drain(self, pages: deque[bytes], file: int) -> bool:
-        # Take the pages out of a buffer; whether it is empty then.
-        size = self._layout.size
+    def _drain(self, pages: deque[bytes], file: int, ended: bool) -> tuple[bool, bool]:
+        # Take the pages out of a buffer: whether it is empty then, and whether whole pages are
+        # left. Two in a row with little in them are of the page that is being written to, a few
+        # records each: its next ones are taken together, later. (A page that is left because a
+        # record does not fit in is followed by one with that record.)
+        size, commit = self._layout.size, self._layout.commit
         room = self._room - sum(map(len, self._pages.values()))
+        little = False
         for _ in range(max(room, _PAGES - len(pages))):
             try:
                 page = os.read(file, size)
             except BlockingIOError:
-                return True
+                return True, False
             if not page:  # not empty, and nothing of it complete
-                return True
+                return True, False
             pages.append(page)
-        return False
+            before, little = little, _HALF_WORD(page, commit)[0] & _LENGTH < size // _LITTLE
+            if before and little and not ended:
+                return False, False
+        return False, True
 
     def _look_into(self, pages: deque[bytes], processor: int) -> int:
         # The time of the newest record of those that it read, 0 where it read none.

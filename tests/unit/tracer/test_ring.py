@@ -71,7 +71,8 @@ class Buffers:
 
 
 @pytest.fixture
-def buffers(tmp_path: Path) -> Iterator[Buffers]:
+def buffers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Buffers]:
+    monkeypatch.setattr(module, "_LITTLE", 1 << 12)  # pages of one record count as full
     made = Buffers(tmp_path)
     yield made
     made.close()
@@ -100,6 +101,22 @@ def test_records_of_two_processors_are_in_the_order_of_time(buffers: Buffers) ->
     assert threads(found) == [1, 2, 3, 4]
     assert [sample[1] for sample in found] == [0, 1, 0, 1]
     assert buffers.read() == []
+
+
+def test_a_page_that_is_being_written_to_is_left_alone(
+    buffers: Buffers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LITTLE", 4)
+    buffers.put(0, *[(age * SECOND, record(7, age)) for age in (9, 8, 7, 6, 5)])
+    buffers.put(1, (SECOND, record(7, 1)))
+    assert threads(buffers.read()) == [9, 8]
+    assert not buffers.ring.more  # who reads looks again a moment later
+    buffers.fill(0, 4 * SECOND, 4, 170, 1)
+    buffers.put(0, *[(age * SECOND, record(7, age)) for age in (3, 2, 2, 2)])
+    assert threads(buffers.read()) == [7, 6]
+    assert set(threads(buffers.read(ended=True))) == {5, 4, 3, 2, 1}  # all that there is
+    assert buffers.read(ended=True) == []
+    assert not buffers.ring.more
 
 
 def test_what_may_not_be_complete_is_held_back(buffers: Buffers) -> None:
