@@ -7,6 +7,7 @@ escapes. Source: objabi.PathToPrefix of the Go source; the linker's symbol table
 
 from __future__ import annotations
 
+from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_const_value,
     DW_AT_go_package_name,
@@ -14,6 +15,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_AT_type,
     DW_TAG_constant,
 )
+from fetchc.debuginfo.dwarf.dies import Die
 from fetchc.debuginfo.dwarf.languages import is_go
 from fetchc.program.go_symbol_names import ALIASES, MOVED, customary_package
 from fetchc.quantities import TypeId
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
-    from fetchc.debuginfo.dwarf.dies import Die
     from fetchc.program.types import IntType
 
 __all__ = [
@@ -164,9 +165,10 @@ def constants_of_package(info: DebugInfo, package: str) -> Iterator[Die]:
     path = unescaped(package)
     for unit in info.units():
         if is_go(unit) and unit.name == path:
-            for child in info.children(unit.top):
-                if child.tag == DW_TAG_constant:
-                    yield child
+            listed = dies.children(unit, unit.top.stop) if unit.top.has_children else ()
+            for start, declaration, _ in listed:
+                if declaration.tag == DW_TAG_constant:
+                    yield Die(unit, start)
 
 
 def constants_named(info: DebugInfo, name: str) -> Iterator[Die]:
@@ -182,10 +184,16 @@ def constants_of_type(
     """Names, without the package, and numbers of the constants that the type's package declares."""
     package = package_of(integer.name)
     found = []
+    wanted: dict[object, bool] = {}  # by a reference, which thousands of constants share
     for one in constants_of_package(info, package) if package else ():
-        target = info.follow(one, DW_AT_type)
+        reference = one.unit.offset, one.form(DW_AT_type), one.raw(DW_AT_type)
+        if reference not in wanted:
+            target = info.follow(one, DW_AT_type)
+            wanted[reference] = target is not None and TypeId(target.offset) == type_id
+        if not wanted[reference]:
+            continue
         name, value = one.string(DW_AT_name), one.constant(DW_AT_const_value)
-        if target is None or TypeId(target.offset) != type_id or name is None or value is None:
+        if name is None or value is None:
             continue
         bits = value & (1 << 8 * integer.size) - 1
         negative = integer.signed and bits >> 8 * integer.size - 1
