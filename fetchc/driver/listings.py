@@ -92,11 +92,14 @@ class Listing:
         data = file.upto(file.have) if file.have else None
         if data is None:
             return None
+        from fetchc.program.demangle import MANGLED
+
         texts = str(data, "utf-8", "surrogateescape").split("\0")
         names = texts[0:-1:3]
         for name, shown, short in zip(names, texts[1::3], texts[2::3], strict=True):
-            if shown:
+            if shown or name.startswith(MANGLED):
                 self._written[name] = shown, short or shown
+        self._file = None  # nothing is left to be cached
         return names
 
     def _save_later(self) -> None:

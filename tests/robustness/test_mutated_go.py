@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.go import pclntab
+from fetchc.debuginfo.go.moduledata import Memory
 from fetchc.debuginfo.go.stripped_program import StrippedGoProgram
 from fetchc.quantities import Address
 from tests.support.programs import fixture
@@ -136,6 +139,22 @@ def test_names_of_sections_do_not_matter(binary: str, tmp_path: Path) -> None:
         questions(path)[:4], questions(tmp_path / "renamed")[:4], strict=True
     ):
         assert renamed() == plain()
+
+
+def test_a_library_of_c_is_not_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    def searched(memory: Memory) -> list[Address]:
+        raise AssertionError(memory.elf)
+
+    monkeypatch.setattr(pclntab, "_beginnings", searched)
+    for name, is_searched in (("c/layouts/gcc-O2-dwarf5", False), ("go/stripped/go1.27", True)):
+        path = fixture(name)
+        monkeypatch.setattr(pclntab, "_SECTIONS", ())
+        memory = Memory(Elf(str(path)), "x86_64")
+        if is_searched:
+            with pytest.raises(AssertionError):
+                pclntab.function_table(memory)
+        else:
+            assert pclntab.function_table(memory) is None
 
 
 @pytest.mark.parametrize("binary", BINARIES)

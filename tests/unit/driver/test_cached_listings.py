@@ -59,6 +59,21 @@ def test_it_is_the_cache_that_is_read(tmp_path: Path, monkeypatch: pytest.Monkey
     assert _listed(fixture(FILES[0]), tmp_path / "cache")[0] == ["other"]
 
 
+def test_what_is_cached_is_neither_demangled_nor_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = _listed(fixture(FILES[0]), tmp_path / "cache")
+    (cached,) = (tmp_path / "cache").iterdir()
+    written = cached.stat().st_ino  # another one is another file
+
+    def nothing(symbol: str) -> tuple[str, str]:
+        raise AssertionError(symbol)
+
+    monkeypatch.setattr(listings, "_written", nothing)
+    assert _listed(fixture(FILES[0]), tmp_path / "cache") == plain
+    assert cached.stat().st_ino == written
+
+
 def test_a_file_that_was_replaced_is_read_again(tmp_path: Path) -> None:
     path = tmp_path / "program"
     shutil.copy(fixture(FILES[0]), path)
