@@ -169,15 +169,20 @@ def test_goals_of_many_functions_are_those_of_the_bpf_engine() -> None:
 
 def test_goals_of_tracing_are_of_its_document() -> None:
     def row(cpu: float) -> dict[str, list[dict[str, float]]]:
-        return {"5": [{"cpu": cpu}, {"cpu": cpu}]}
+        return {"5": [{"cpu": cpu, "program_cpu": 0.05}, {"cpu": cpu, "program_cpu": 0.04}]}
 
     results = {"fetchc text": row(0.5), "bpftrace": row(0.6), "perf script": row(0.1)}
     stated = {"name": "burst", "measured": "0 lost", "wanted": "0", "met": True}
-    (one, two) = tracing_goals({"events": 50_000, "results": results, "goals": [stated]})
+    (one, former, two) = tracing_goals({"events": 50_000, "results": results, "goals": [stated]})
     assert one.line == (
         "trace, 5 arguments: 1.00 s for 100,000 events, bpftrace 1.20 s, goal below bpftrace"
     )
     assert one.met
+    assert former.line == (
+        "trace, 5 arguments, tracefs, with the program: 1.08 s for 100,000 events, "
+        "0.08 of it the program's, goal 0.18 s"
+    )
+    assert (former.met, bool(former.why)) == (False, True)
     assert two == Goal("burst", "0 lost", "0", True)
     results["bpftrace"] = row(0.4)
     assert not tracing_goals({"events": 50_000, "results": results})[0].met
