@@ -127,6 +127,8 @@ class BpfRing(Ring):
                 self._barrier()
                 self._pieces.append(piece)
                 at += len(piece.data)
+                if at > end:
+                    raise unreadable("a record reaches out of what was written")
                 room -= len(piece.data)
                 self._consumer[0] = at
         return at == end, hidden

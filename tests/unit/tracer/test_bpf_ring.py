@@ -42,6 +42,11 @@ class Buffer:
         self._end += len(whole)
         self._memory[PAGE : PAGE + 8] = struct.pack("=Q", self._end)
 
+    def cut(self, count: int) -> None:
+        """Have the last bytes not written."""
+        self._end -= count
+        self._memory[PAGE : PAGE + 8] = struct.pack("=Q", self._end)
+
     def close(self) -> None:
         self.ring.close()
         self._memory.close()
@@ -135,6 +140,18 @@ def test_a_record_that_may_still_be_overtaken_waits(tmp_path: Path) -> None:
     settled = [one for part in buffer.ring.read() for one in in_order(part)]
     assert [one[0] for one in settled] == list(range(11))
     assert [one[2] for one in read(buffer.ring)] == list(range(11, 30))
+    buffer.close()
+
+
+@pytest.mark.parametrize("before", [0, 30])
+def test_a_buffer_that_ends_within_a_record_is_an_error(tmp_path: Path, before: int) -> None:
+    buffer = Buffer(tmp_path / "ring", 0)
+    for number in range(before):
+        buffer.add(record(number, number, 0, 8))
+    buffer.add(record(99, 99, 0, 8))
+    buffer.cut(8)
+    with pytest.raises(TracerError, match="a record reaches out of what was written"):
+        buffer.ring.read(ended=True)
     buffer.close()
 
 
