@@ -206,12 +206,18 @@ def wrapped(value: int, target: Type) -> int:
 
 def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> CompileError:
     spelled = checker.spell(wanted)
-    same = "*" + checker.site.language.pointer_cast.format(type=spelled, value="&e")
-    help = f"to read the same bytes as another type, cast the address: `{same}`"
+    pointer_cast = checker.site.language.pointer_cast
+    target = checker.resolved(wanted)
+    if isinstance(target, PointerType) and isinstance(checker.resolved(base.type), StructType):
+        address = pointer_cast.format(type=checker.spell(target.target), value="&e")
+        help = f"a pointer to the object is its address: `{address}`"
+    else:
+        same = "*" + pointer_cast.format(type=spelled, value="&e")
+        help = f"to read the same bytes as another type, cast the address: `{same}`"
     has_address = not isinstance(base, Special)  # a register has none
     is_reference = checker.rules.is_reference
     if is_reference is not None:
-        has_address &= not is_reference(checker.resolved(wanted))  # no bytes make an object
+        has_address &= not is_reference(target)  # no bytes make an object
     return reject(
         "FC0306",
         f"`{checker.spell(base.type)}` cannot be cast to `{spelled}`: its value would change",
