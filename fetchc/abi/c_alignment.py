@@ -58,6 +58,14 @@ class Alignments:
         type_id, found = bare(self._program, type_id)
         return self._of(type_id, found, 0)
 
+    def certain(self, type_id: TypeId) -> int:
+        """:meth:`own`; UnclassifiedError where a `packed` that nothing tells of may lower it."""
+        type_id, found = bare(self._program, type_id)
+        alignment = self._of(type_id, found, 0)
+        if isinstance(found, StructType) and found.alignment is None and alignment > _EIGHTBYTE:
+            self.of_members(found, alignment)
+        return alignment
+
     def declared(self, current: TypeId, depth: int = 0) -> int:
         """Alignment as a member: a typedef can carry one; the outermost counts."""
         for _ in range(MAX_NESTING):

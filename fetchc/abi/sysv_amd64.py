@@ -332,7 +332,12 @@ class _Assignment:
             low = Piece(ByteOffset(0), ByteSize(8), InRegister(integers[0]))
             return Pieces((low, Piece(ByteOffset(8), ByteSize(8), self._push(8, 8))))
         alignment = 8 if split else _rules(self.convention).stack_alignment
-        return self._push(size, alignment or max(8, self.classifier.alignments.own(parameter)))
+        if not alignment:
+            alignments = self.classifier.alignments
+            alignment = max(8, alignments.own(parameter))
+            if self.stack % alignment:
+                alignment = alignments.certain(parameter)
+        return self._push(size, alignment)
 
     def _by_reference(self) -> Place:
         if self.integers < len(self.convention.integer_registers):
