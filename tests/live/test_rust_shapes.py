@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -224,7 +225,11 @@ def test_what_is_shown_was_passed(compiler: str, level: str, seed: int, tmp_path
     print("wrong:", *wrong, sep="\n  ")
     print(f"of {needed} numbers and what pointers lead to {len(missing)}: {missing}")
     assert wrong == []
-    assert not (level == "0" and merged)  # rustc merges nothing that it does not optimize
+    if level == "0":
+        # rustc merges nothing that it does not optimize. Old ones give what is passed by its
+        # address no slot: such a function looks optimized.
+        by_address = rf"fn ({'|'.join(merged)})\(.*(\[\w+; \d+\]|Large)"
+        assert merged == {found[1] for found in re.finditer(by_address, source.read_text())}
     assert compared > FUNCTIONS
     assert len(missing) <= CEILING * needed, missing
 
