@@ -296,6 +296,8 @@ class _Run:
             if store == "store text" and self.program.count:
                 last += self.machine.word
                 if len(shown) < self.program.count:
+                    if not loads:
+                        raise _Stale  # the kernel has no load to repeat: -EILSEQ
                     value = self._load(last + loads[-1])
             else:
                 value += self.program.size
