@@ -7,7 +7,8 @@ from contextlib import closing
 
 from fetchc.debuginfo.perf_map_format import number
 from fetchc.debuginfo.perf_map_program import plain
-from fetchc.debuginfo.running_process import RunningProcess, anonymous, is_dotnet
+from fetchc.debuginfo.running_process import RunningProcess, anonymous, is_dotnet, map_path
+from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.diag.diagnostic import CompileError
 from fetchc.tracer.tracefs import refused
 
@@ -51,9 +52,10 @@ def prepared(options: Options) -> tuple[str, ...]:
     from fetchc.tracer.diagnostic_port import enable_perf_map
 
     enable_perf_map(pid)
+    written, _ = of_process(map_path(pid), None)
     return (
-        f"the runtime of process {pid} was asked for its perf map: it writes "
-        f"/tmp/perf-{pid}.map until the process ends",
+        f"the runtime of process {pid} was asked for its perf map: it writes {written} "
+        "until the process ends",
     )
 
 
@@ -113,18 +115,11 @@ def traced(
 
     Raises TracerError FC0720, FC0709, FC0718.
     """
-    from fetchc.cli.trace_breakpoints import each_address
-    from fetchc.cli.trace_events import Ending, Show, watch
-    from fetchc.tracer.bpf.bpf_session import cannot, unable
+    from fetchc.cli.trace_breakpoints import BreakpointTrace, each_address
     from fetchc.tracer.breakpoints import BreakpointSession, most_breakpoints, too_many
-    from fetchc.tracer.fetched_records import read_later
     from fetchc.tracer.file_changes import FileChanges
     from fetchc.tracer.session import terminable
-    from fetchc.tracer.stacks import Stacks, remote_symbols
 
-    if options.stack:
-        what = "stacks are not supported for code that is compiled at run time"
-        raise refused("FC0709", what, help="leave out --stack")
     chosen = each_address(targets.chosen, f"process {pid}")
     entries = {one.plan.event: one.plan.address for one in chosen if one.plan.kind != _RETURN}
     chosen, leaving = _with_room(chosen, most_breakpoints())
@@ -142,37 +137,14 @@ def traced(
             found |= dict(zip(events, places, strict=True))
         return found
 
-    with (
-        terminable(),
-        closing(FileChanges(RunningProcess.map_file_of(pid) or "")) as changes,
-        BreakpointSession(pid, moved, map=changes, programs=options.engine != "tracefs") as session,
-    ):
-        stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
-        session.symbol = stacks.name
-        session.add(*[target.plan for target in chosen])
-        shown = [one.replaced(plan=session.plans[one.plan.event]) for one in chosen]
-        later = any(read_later(one.plan) for one in shown)
-        if later and options.engine == "bpf":
-            raise cannot(unable(()) or "an event is too large, or the kernel is too old")
-        show = Show(session, shown, options, wanted, output, None, stacks)
-        session.note = lambda text: output.say(f"note: {text}")
-        with Ending() as ending:
-            session.start()
-            number = len({target.plan.function for target in chosen})
-            functions = "1 function" if number == 1 else f"{number} functions"
-            output.say(f"tracing {functions} of process {pid}; Ctrl-C ends it")
-            if later:
-                output.say("note: `~`: the value is read after the hit, and may have changed")
-            ended = watch(session, show.take, ending, None, (pid,), options.timeout)
-        lost = session.lost
-    for each in ended:
-        output.say(f"process {each} has ended")
-    show.end()
-    if lost:
-        output.say(
-            f"warning: {lost} hits were lost: the buffers were full, or the kernel throttled them"
-        )
-    return 0
+    trace = BreakpointTrace(options, output, asked, None, wanted)
+    number = len({target.plan.function for target in chosen})
+    functions = "1 function" if number == 1 else f"{number} functions"
+    with terminable(), closing(FileChanges(RunningProcess.map_file_of(pid) or "")) as changes:
+        plans = [target.plan for target in chosen]
+        programs = options.engine != "tracefs"
+        session = BreakpointSession(pid, plans, moved, trace.copied, changes, programs)
+        return trace.run(session, chosen, functions)
 
 
 _RETURN = "return-site"

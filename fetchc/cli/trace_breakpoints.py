@@ -1,5 +1,6 @@
 """``fetchc trace`` by breakpoints of the processor: ``--watch``, and ``--engine breakpoint``.
 
+Code that a process compiled itself (:mod:`fetchc.cli.process_code`) is traced by them, too.
 They are of one process, COMMAND's or that of ``-p``, and of four addresses at a time.
 """
 
@@ -14,8 +15,10 @@ from fetchc.cli.trace_request import BUILTINS, Refused, Usage, reading
 from fetchc.cli.trace_targets import Target
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Decode
+from fetchc.tracer.bpf.bpf_session import cannot, unable
 from fetchc.tracer.breakpoints import FoundSession, most_breakpoints, too_many
 from fetchc.tracer.events import LINE, OLD, EventValue
+from fetchc.tracer.fetched_records import read_later
 from fetchc.tracer.install import probed_place
 from fetchc.tracer.processes import WAITING, image_start
 from fetchc.tracer.session import Session, terminable
@@ -36,15 +39,16 @@ if TYPE_CHECKING:
     from fetchc.cli.parsing_child import SameProcess
     from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_targets import Targets
+    from fetchc.tracer.breakpoints import BreakpointSession
     from fetchc.tracer.events import Plan, Value
     from fetchc.tracer.processes import Command
     from fetchc.tracer.watch_plan import Watch
 
-__all__ = ["by_breakpoints", "each_address", "watched", "watches_of"]
+__all__ = ["BreakpointTrace", "by_breakpoints", "each_address", "watched", "watches_of"]
 
 
-class _Trace:
-    """What both have in common: a process, and how its hits are shown."""
+class BreakpointTrace:
+    """What all of them have in common: a process, and how its hits are shown."""
 
     def __init__(
         self,
@@ -58,37 +62,44 @@ class _Trace:
         self.output = output
         self.command = command
         self.pid = command.prepare() if command else options.pids[0]
-        self.stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
+        self.stacks = Stacks(
+            symbols=lambda path: remote_symbols(asked.ask, path),
+            frame_pointers=options.stack == "fp",
+        )
         self.copied = (options.stack_bytes or STACK_BYTES) if options.stack else None
         self._request = request
 
-    def run(self, session: FoundSession, targets: Iterable[Target], what: str) -> int:
+    def run(self, session: BreakpointSession, targets: Iterable[Target], what: str) -> int:
         """Show the hits until the end; COMMAND's exit status where it ends itself.
 
-        COMMAND waits before its first instruction until what is loaded by then is placed.
+        COMMAND waits before its first instruction until what is loaded by then is placed. Raises
+        TracerError FC0718 where ``--engine bpf`` is asked for and values are read after the hit.
         """
         command, output, stacks = self.command, self.output, self.stacks
         session.note = lambda text: output.say(f"note: {text}")
+        session.symbol = stacks.name
         if command:
             command.go(stopped=True)
         with session, Ending() as ending:
             stacks.changes = session.changes
-            if session.at_hit:
-                targets = [one.replaced(plan=one.plan.replaced(at_hit=True)) for one in targets]
-            else:
-                output.say("note: `~`: the value is read after the hit, and may have changed")
+            listed = [one.replaced(plan=session.recorded(one.plan)) for one in targets]
+            later = any(read_later(one.plan) for one in listed)
+            if later and self.options.engine == "bpf":
+                raise cannot(unable(()) or "an event is too large, or the kernel is too old")
             waiting = WAITING if command else None
-            listed = list(targets)
             show = Show(session, listed, self.options, self._request, output, waiting, stacks)
             try:
                 show.learn(self.pid)
-                session.symbol = show.symbol
+                if self.options.stack:  # later, nobody would follow methods that move meanwhile
+                    stacks.read_images(self.pid)
                 session.start()
-                if command and session.waiting:
+                if command and isinstance(session, FoundSession) and session.waiting:
                     command.run_to_entry()
                     show.learn(self.pid)
                     session.look()
                 output.say(f"tracing {what} of process {self.pid}; Ctrl-C ends it")
+                if later:
+                    output.say("note: `~`: the value is read after the hit, and may have changed")
                 if command:
                     command.resume()
                 pids = () if command else (self.pid,)
@@ -104,7 +115,8 @@ class _Trace:
         for each in ended:
             output.say(f"process {each} has ended")
         if lost:
-            output.say(f"warning: {lost} events were lost: the buffers were full")
+            why = "the buffers were full, or the kernel throttled them"
+            output.say(f"warning: {lost} hits were lost: {why}")
         return status
 
     def close(self) -> None:
@@ -170,7 +182,7 @@ def watched(
         output.to_file(options.output)
     unwatch()
     with terminable(), ExitStack() as opened:
-        trace = _Trace(options, output, asked, command, request)
+        trace = BreakpointTrace(options, output, asked, command, request)
         opened.callback(trace.close)
         bases = None
         if finding:
@@ -254,7 +266,7 @@ def by_breakpoints(
         _must_be_reached(target.plan)
     placed = each_address(targets.chosen, _whose(options))
     with terminable(), ExitStack() as opened:
-        trace = _Trace(options, output, asked, command, request)
+        trace = BreakpointTrace(options, output, asked, command, request)
         opened.callback(trace.close)
 
         def find(plan: Plan) -> Plan | None:

@@ -4,7 +4,8 @@ A perf map has names and sizes, no types: registers, words of the C convention (
 numbers are what there is, and casts to types of another file that is named. Node, Java and LuaJIT
 write such maps.
 
-Source: tools/perf/Documentation/jit-interface.txt; V8, src/logging/log.cc (ComputeMarker).
+Source: tools/perf/Documentation/jit-interface.txt; V8, src/logging/log.cc (ComputeMarker); OpenJDK
+17, src/hotspot/share/code/codeCache.cpp (CodeCache::write_perf_map).
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ __all__ = ["PerfMapProgram"]
 # V8 puts the kind and the tier in front of a name, and the script behind it:
 # `JS:*addUp /srv/app.js:1:15`.
 _MARKED = re.compile(r"^(?:JS|Script|Eval|Function|LazyCompile|RegExp):[~^+*]*")
+# HotSpot writes methods as Java declares them: `long Adder.addUp(int, long)`.
+_DECLARED = re.compile(r"^\S+ ([\w.$<>]+)\(.*\)$")
 
 
 class PerfMapProgram(WithoutDwarf):
@@ -236,6 +239,9 @@ class _OwnTypes:
 
 def plain(symbol: str) -> str:
     """A name as its author wrote it: ``addUp`` of ``JS:*addUp /srv/app.js:1:15``."""
+    declared = _DECLARED.match(symbol)
+    if declared:
+        return declared[1]
     marked = _MARKED.match(symbol)
     return symbol[marked.end() :].partition(" ")[0] or symbol if marked else symbol
 

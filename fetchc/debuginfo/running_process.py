@@ -10,10 +10,13 @@ Source: proc(5), /proc/pid/maps, /proc/pid/fd and /proc/pid/status (NSpid).
 from __future__ import annotations
 
 import os
+import stat
+import time
+from contextlib import suppress
 
 from fetchc.debuginfo.dotnet.csharp_names import without_arguments, written
 from fetchc.debuginfo.perf_map_format import parse_lines
-from fetchc.debuginfo.safe_open import open_regular, read_regular
+from fetchc.debuginfo.safe_open import open_regular, read_regular, resolved
 from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.diag.diagnostic import DebugInfoError, reject
 
@@ -31,12 +34,14 @@ __all__ = [
     "RunningProcess",
     "anonymous",
     "is_dotnet",
+    "map_path",
     "named_process",
     "open_in_process",
     "own_number",
 ]
 
 LARGEST = 1 << 28  # bytes of a map: the process writes anything there
+LAST = 64  # bytes of a map by which it is known again
 SHOWN = 6  # names in a message
 CORE = "System.Private.CoreLib"
 _DELETED = " (deleted)"
@@ -87,13 +92,14 @@ def named_process(path: str) -> tuple[int, str] | None:
 class RunningProcess:
     """A process that compiles code. Raises DebugInfoError FC0901 where it may not be looked at."""
 
-    __slots__ = ("_at", "folder", "is_dotnet", "lines", "pid")
+    __slots__ = ("_at", "_last", "folder", "is_dotnet", "lines", "pid")
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.folder = f"/proc/{pid}"
         self.lines: list[MapLine] = []
         self._at = 0  # bytes of the map that were read
+        self._last = b""  # of them
         self.is_dotnet = is_dotnet(pid)
         self.read()
 
@@ -147,41 +153,40 @@ class RunningProcess:
         try:
             handle, file = open_regular(path)
             with open(handle, "rb") as opened:
-                if file.st_size < self._at:
-                    self._at = 0  # the runtime has begun another map
+                before = self._at - len(self._last)
+                if os.pread(opened.fileno(), len(self._last), before) != self._last:
+                    self._at, self._last = 0, b""  # the runtime has begun another map
                 left = min(file.st_size - self._at, LARGEST)
                 data = os.pread(opened.fileno(), left, self._at)
         except OSError as error:
             raise DebugInfoError("FC0901", path, f"cannot be read: {error.strerror}") from None
         new = parse_lines(path, data)
-        self._at += data.rfind(b"\n") + 1  # the last line may not be whole yet
+        whole = data.rfind(b"\n") + 1  # the last line may not be whole yet
+        self._at += whole
+        self._last = data[max(whole - LAST, 0) : whole] or self._last
         self.lines += new
         return new
 
     @staticmethod
     def map_file_of(pid: int) -> str | None:
-        """A path to the map that a process has open for writing; None without one.
+        """A path to the map that a process writes, or has written; None without one.
 
-        By its file, not by its name: there may be one of another process under the name.
+        By its file, not by its name: there may be one of another process under the name. Java
+        writes a map at a time and closes it: there is its name, and that no earlier process wrote
+        it.
         """
         folder = f"/proc/{pid}/fd"
         own = f"perf-{own_number(pid)}.map"
         try:
-            for each in os.listdir(folder):
-                opened = os.path.join(folder, each)
-                try:
-                    target = os.readlink(opened)
-                except OSError:
-                    continue  # closed meanwhile
-                if os.path.basename(target.removesuffix(_DELETED)) == own:
-                    return opened
+            for opened, _ in _opened(folder, own):
+                return opened
         except FileNotFoundError:
             raise DebugInfoError("FC0901", folder, f"there is no process {pid}") from None
         except OSError as error:
             raise DebugInfoError(
                 "FC0901", folder, f"cannot be read: {error.strerror}", help="run fetchc as root"
             ) from None
-        return None
+        return None if is_dotnet(pid) else _closed_map(pid, own)
 
     def assemblies(self) -> dict[str, str]:
         """The assemblies of the process: the path of each by its name, as mapped."""
@@ -274,6 +279,40 @@ class RunningProcess:
         return DotnetProgram(
             seen, references, process=process, environment=environment, running=self
         )
+
+
+def map_path(pid: int, proc: str = "/proc") -> str:
+    """The path of a process's map below its root, whether it is there or not."""
+    own = f"perf-{own_number(pid, proc)}.map"
+    found = ("", f"/tmp/{own}")
+    with suppress(OSError):
+        found = next(_opened(f"{proc}/{pid}/fd", own), found)
+    return f"{proc}/{pid}/root{found[1]}"
+
+
+def _opened(folder: str, name: str) -> Iterator[tuple[str, str]]:
+    # The open files of that name: the link in the folder, and the path.
+    for each in os.listdir(folder):
+        link = os.path.join(folder, each)
+        try:
+            target = os.readlink(link)
+        except OSError:
+            continue  # closed meanwhile
+        if os.path.basename(target.removesuffix(_DELETED)) == name:
+            yield link, target
+
+
+def _closed_map(pid: int, name: str) -> str | None:
+    try:
+        path = resolved(f"/proc/{pid}/root", f"/tmp/{name}")
+        found, owner = os.lstat(path), os.stat(f"/proc/{pid}").st_uid
+        words = read_regular(f"/proc/{pid}/stat", 1 << 12).rpartition(b") ")[2].split()
+    except OSError:
+        return None
+    # proc(5), /proc/pid/stat: field 22 is when the process began, in ticks since the boot.
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(words[19]) / os.sysconf("SC_CLK_TCK")
+    is_own = stat.S_ISREG(found.st_mode) and found.st_uid in (owner, 0)
+    return path if is_own and found.st_mtime >= time.time() - age else None
 
 
 def own_number(pid: int, proc: str = "/proc") -> int:

@@ -1,12 +1,13 @@
 """The rules by which a frame of one file is unwound: which of its tables has an address.
 
 Go's programs have pcsp tables for all of Go's own code; all others have call-frame information
-(.eh_frame, else .debug_frame) or the stack trace format (.sframe). All of them are given as rows of
-call-frame information.
+(.eh_frame, else .debug_frame) or the stack trace format (.sframe). Methods of .NET say it by their
+first instructions. All of them are given as rows of call-frame information.
 """
 
 from __future__ import annotations
 
+from fetchc.debuginfo.byte_reader import number_at
 from fetchc.debuginfo.dwarf.call_frames import Row, row
 from fetchc.debuginfo.elf.headers import architecture_of
 from fetchc.diag.diagnostic import DebugInfoError
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from fetchc.program.entities import Place
     from fetchc.target.machines import Architecture
 
-__all__ = ["UnwindTables", "entry_row", "frame_pointer_row", "row_of_offsets"]
+__all__ = ["UnwindTables", "entry_row", "frame_pointer_row", "prologue_row", "row_of_offsets"]
 
 _OUTERMOST = Absent("no location", "it is the first function of its stack")
 _LOST = Absent("no location", "Go's functions keep no registers of their callers")
@@ -125,6 +126,35 @@ def frame_pointer_row(machine: Architecture) -> Row:
         FrameRelative(ByteOffset(-word)),
         FrameRelative(ByteOffset(-2 * word)),
     )
+
+
+_PUSH, _EXTENDED = 0x50 >> 3, 0x41  # `push` of one of eight registers; the prefix for %r8 to %r15
+_PUSH_FRAME_POINTER = b"\x55"
+_SUBTRACT = {b"\x48\x83\xec": 1, b"\x48\x81\xec": 4}  # `sub $N,%rsp`, by the bytes of N
+
+
+def prologue_row(code: bytes) -> Row:
+    """The row behind the prologue of a method of .NET on x86-64, which begins with ``code``.
+
+    The method pushes the frame pointer first, or has none: then it moves the stack pointer in its
+    prologue alone. The UNWIND_INFO of precompiled methods says the same. Source: Intel SDM, volume
+    2, PUSH and SUB; dotnet/runtime, docs/design/coreclr/botr/clr-abi.md, "Prolog/epilog".
+    """
+    machine = architecture("x86_64")
+    if code.startswith(_PUSH_FRAME_POINTER):
+        return frame_pointer_row(machine)
+    size = at = 0
+    while True:
+        opcode = at + code.startswith(bytes([_EXTENDED]), at)
+        if opcode >= len(code) or code[opcode] >> 3 != _PUSH:
+            break
+        size, at = size + machine.word_bytes, opcode + 1
+    number = _SUBTRACT.get(code[at : at + 3], 0)
+    if number and at + 3 + number <= len(code):
+        size += number_at(code, at + 3, number, True)
+    size += machine.entry_stack_bytes
+    own = FrameRelative(ByteOffset(-machine.entry_stack_bytes))
+    return row_of_offsets(machine, machine.stack_pointer, size, own)
 
 
 def return_register(machine: Architecture) -> DwarfRegister:

@@ -28,7 +28,7 @@ from fetchc.tracer.fetched_records import FetchedRecord, Thread, record_format
 from fetchc.tracer.perf_ring import PerfRing, sampled_machines
 from fetchc.tracer.ring_buffer import unreadable
 from fetchc.tracer.trace_instance import Processes, all_threads
-from fetchc.tracer.tracefs import refused, session_name
+from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -305,26 +305,28 @@ class _BreakpointRing(PerfRing):
 class BreakpointSession:
     """A context manager, as :class:`~fetchc.tracer.session.Session` is, for code of one process.
 
-    ``moved`` says where the code of each event is now, the newest first; it is asked when ``map``
-    has changed. ``copied`` bytes of the stack come with each event. Without ``programs``, eBPF is
-    not used. Raises TracerError FC0701, FC0707, FC0720.
+    ``plans`` have their addresses in the process. ``moved`` says where the code of each event is
+    now, the newest first; it is asked when ``map`` has changed. ``copied`` bytes of the stack come
+    with each event. Without ``programs``, eBPF is not used. Raises TracerError FC0701, FC0707,
+    FC0720.
     """
 
     def __init__(
         self,
         pid: int,
+        plans: Sequence[Plan] = (),
         moved: Callable[[], Addresses] | None = None,
         copied: int | None = None,
         map: FileChanges | None = None,
         programs: bool = True,
     ) -> None:
-        self.group = session_name()
         self.symbol: Symbol | None = None
         self.decoders: dict[int, Decoder] = {}
         self.note: Callable[[str], None] = lambda text: None
         """Takes what the user has to know of methods that moved."""
 
         self._pid = pid
+        self._added = plans
         self._moved = moved
         self._map = map
         self._with_programs = programs
@@ -351,6 +353,7 @@ class BreakpointSession:
                 self._ring.prepare_programs()
             if self._map is not None and self._map.fileno() >= 0:
                 self._ring.wake_by(self._map.fileno())
+            self.add(*self._added)
         except BaseException:
             self.close()
             raise
@@ -384,10 +387,9 @@ class BreakpointSession:
         """Whether values are read at the hit, by programs; else they are read after it."""
         return self._ring is not None and self._ring.programs is not None
 
-    @property
-    def plans(self) -> Mapping[str, Plan]:
-        """What was added, by its event; ``at_hit`` where a program reads its values."""
-        return self._plans
+    def recorded(self, plan: Plan) -> Plan:
+        """A plan as it is recorded: ``at_hit`` where a program reads its values."""
+        return self._plans.get(plan.event) or plan.replaced(at_hit=self.at_hit)
 
     def _bytes(self, plan: Plan) -> int | None:
         # Of the variable whose writes are hits; None: the hits are executions.
@@ -502,7 +504,9 @@ class BreakpointSession:
         decoder = self.decoders.get(page[at] | page[at + 1] << 8)
         if decoder is None:
             raise unreadable("one is of no event of this session")
-        return decoder.event(sample)
+        event = decoder.event(sample)
+        event.pid = self._pid
+        return event
 
     @property
     def changes(self) -> deque[MappingChange]:
@@ -556,7 +560,7 @@ class FoundSession(BreakpointSession):
         find: Callable[[Plan], Plan | None],
         copied: int | None = None,
     ) -> None:
-        super().__init__(pid, None, copied)
+        super().__init__(pid, copied=copied)
         self.waiting = list(plans)
         """Those that are not placed yet."""
 
@@ -589,12 +593,6 @@ class FoundSession(BreakpointSession):
     def _place(self, plan: Plan) -> None:
         self.add(plan)
         self._arrange()
-
-    def event(self, sample: Sample) -> Event:
-        """The event of a record."""
-        event = super().event(sample)
-        event.pid = self._pid
-        return event
 
 
 def _identity(file: int) -> int:

@@ -17,7 +17,6 @@ from struct import Struct
 
 from fetchc.debuginfo.running_process import own_number
 from fetchc.debuginfo.safe_open import listed, read_regular, resolved
-from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
@@ -70,15 +69,14 @@ def enable_perf_map(pid: int) -> None:
 
 
 def _folder(pid: int) -> str:
-    # Where the runtime makes its port: TMPDIR of the process, below its own root.
+    # Where the runtime makes its port: TMPDIR of the process, below its own root. Other mounts may
+    # be there than here, also where both have the same root.
     inside = "/tmp"
     with suppress(OSError):
         for pair in read_regular(f"/proc/{pid}/environ", 1 << 22).split(b"\0"):
             if pair.startswith(b"TMPDIR=/"):
                 inside = os.fsdecode(pair.partition(b"=")[2])
-    seen, search = of_process(f"/proc/{pid}/root/", None)
-    root = "" if search is None else search.root
-    return resolved(root or seen.rstrip("/"), inside)
+    return resolved(f"/proc/{pid}/root", inside)
 
 
 def _connected(port: socket.socket, folder: str, name: str, pid: int, owner: int) -> bool:

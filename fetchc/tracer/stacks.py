@@ -11,10 +11,13 @@ from __future__ import annotations
 import os
 import re
 import time
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
+from contextlib import suppress
+from operator import itemgetter
 
 from fetchc.debuginfo.elf.elf_file import Elf
+from fetchc.debuginfo.perf_map_format import parse_line
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
-    from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
+    from fetchc.debuginfo.dotnet.perf_map_methods import Mapped, MappedMethods
     from fetchc.debuginfo.dwarf.call_frames import Row
     from fetchc.debuginfo.dwarf.line_tables import CodeLines
     from fetchc.debuginfo.elf.elf_file import Segment
@@ -186,8 +189,15 @@ class _SymbolsByOffset:
         return Address(offset)
 
     def unwind_row(self, address: int) -> Row | str:
-        """None: such code keeps the frame pointer, or nobody can tell its frames."""
-        return KEEPS_FRAME_POINTER
+        """By the prologue of the method; other such code is taken to keep the frame pointer."""
+        from fetchc.debuginfo.unwind_tables import prologue_row
+
+        code = self._prologue(address)
+        return prologue_row(code) if code else KEEPS_FRAME_POINTER
+
+    def _prologue(self, address: int) -> bytes:
+        # The first instructions of the method of .NET that holds the address; none of other code.
+        raise NotImplementedError
 
     def lines(self, address: int) -> tuple[tuple[str, str | None], ...]:
         """None: there is no DWARF."""
@@ -206,60 +216,85 @@ class ImageSymbols(_SymbolsByOffset):
 
     def find(self, address: int) -> tuple[str, int] | None:
         """The method that holds a byte of the file, and how far into it that is."""
+        found = self._holding(address)
+        return None if found is None else (found.symbol, address - found.offset)
+
+    def _holding(self, address: int) -> Mapped | None:
         if self._methods is None:
             from fetchc.debuginfo.dotnet.perf_map_methods import MappedMethods
 
             self._methods = MappedMethods(self._program)
-        found = self._methods.holding(address)
-        return None if found is None else (found.symbol, address - found.offset)
+        return self._methods.holding(address)
+
+    def _prologue(self, address: int) -> bytes:
+        found = self._holding(address)
+        if found is None or self._program.architecture != "x86_64":
+            return b""
+        return self._program.code(found.address, min(found.size, _PROLOGUE_BYTES))
 
 
 class PerfMapSymbols(_SymbolsByOffset):
     """The same of code that a runtime compiled, by the map that it writes for perf.
 
-    Its offsets are the addresses in the process. The map grows while the runtime compiles.
-    Source: tools/perf/Documentation/jit-interface.txt of Linux: lines of start, size, name.
+    Its offsets are the addresses in the process. The map grows while the runtime compiles; a later
+    line is about code that has taken the memory of earlier code.
     """
 
-    __slots__ = ("_named", "_read", "_starts", "path")
+    __slots__ = ("_code", "_read", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._named: dict[int, tuple[int, str]] = {}  # size and name, by start
-        self._starts: list[int] = []
+        self._code: list[tuple[int, int, str]] = []  # begin, end, name: in order, none overlaps
         self._read = 0
         self._read_on()
 
     def find(self, address: int) -> tuple[str, int] | None:
         """The function that was compiled to that address, and how far into it that is."""
-        if os.stat(self.path).st_size != self._read:  # asked for each frame: no file is opened
-            self._read_on()
-        at = bisect_right(self._starts, address) - 1
-        if at < 0:
+        with suppress(OSError):  # the process has ended: what it compiled has its names still
+            if os.stat(self.path).st_size != self._read:  # for each frame: no file is opened
+                self._read_on()
+        found = self._holding(address)
+        if found is None:
             return None
-        start = self._starts[at]
-        size, name = self._named[start]
-        return (name, address - start) if address < start + size else None
+        begin, _, symbol = found
+        from fetchc.debuginfo.dotnet.csharp_names import of_map_line
+
+        return of_map_line(symbol), address - begin
+
+    def _holding(self, address: int) -> tuple[int, int, str] | None:
+        at = bisect_right(self._code, address, key=_begin) - 1
+        return self._code[at] if at >= 0 and address < self._code[at][1] else None
+
+    def _prologue(self, address: int) -> bytes:
+        found = self._holding(address)
+        if found is None or "::" not in found[2]:
+            return b""
+        begin, end, _ = found
+        try:
+            handle, _ = open_regular(f"{self.path.partition('/root/')[0]}/mem")
+            with os.fdopen(handle, "rb", buffering=0) as memory:
+                return os.pread(memory.fileno(), min(end - begin, _PROLOGUE_BYTES), begin)
+        except OSError:  # the process has ended
+            return b""
 
     def _read_on(self) -> None:
         # What was written since; a line that is not whole yet is left.
         handle, status = open_regular(self.path)
         with os.fdopen(handle, "rb") as file:
             if status.st_size < self._read:  # another process of that number
-                self._read, self._named = 0, {}
+                self._read, self._code = 0, []
             file.seek(self._read)
             content = file.read(_MAP_BYTES)
         whole = content[: content.rfind(b"\n") + 1]
         self._read += len(whole)
-        for line in whole.decode("utf-8", "surrogateescape").split("\n"):
-            words = line.split(" ", 2)
-            try:
-                start, size = int(words[0], 16), int(words[1], 16)
-                self._named[start] = size, words[2]
-            except (ValueError, IndexError):  # no line of a map
+        for text in whole.decode("utf-8", "surrogateescape").split("\n"):
+            line = parse_line(text)
+            if line is None or not line.size:
                 continue
-        if whole:
-            self._starts = sorted(self._named)
+            end = line.start + line.size
+            first = bisect_right(self._code, line.start, key=_end)
+            after = bisect_left(self._code, end, key=_begin)
+            self._code[first:after] = [(line.start, end, line.symbol)]
 
 
 class RemoteSymbols:
@@ -366,6 +401,8 @@ def open_symbols(path: str) -> FileSymbols | ImageSymbols | PerfMapSymbols | Non
 
 
 _PERF_MAP = re.compile(r"/perf-\d+\.map\Z")
+_begin, _end = itemgetter(0), itemgetter(1)  # of a line of a map of perf
+_PROLOGUE_BYTES = 24  # of a method: more than its prologue has up to where the frame is there
 _MAP_BYTES = 64 << 20  # of a map of perf that are read at once
 # Mappings whose code was made at run time: of no file, or of one that only has a descriptor.
 _MADE = ("[anon", "/memfd:", "/dev/zero")
@@ -376,6 +413,7 @@ _RENEWALS = 16  # of a process's maps, for addresses that they do not have
 _EXECUTABLE = 1  # PF_X
 KEEPS_FRAME_POINTER = "keeps the frame pointer"
 """The answer for code without tables whose compilers keep the frame pointer: .NET's."""
+NO_TABLES = "no unwind information"
 _RETURNS = "a return probe has replaced the return address"
 _RULES = 1 << 16  # that are remembered
 _UPROBES = "[uprobes]"  # where the kernel lets a function return to that has a return probe
@@ -409,13 +447,21 @@ class Frame(Record):
 
 
 class Stacks:
-    """Frames for the stacks of events. ``symbols`` opens the symbols of the file at a path."""
+    """Frames for the stacks of events. ``symbols`` opens the symbols of the file at a path.
+
+    ``frame_pointers``: code without tables is taken to keep the frame pointer, whatever file it is
+    of.
+    """
 
     def __init__(
-        self, proc: str = "/proc", symbols: Callable[[str], Symbols | None] = open_symbols
+        self,
+        proc: str = "/proc",
+        symbols: Callable[[str], Symbols | None] = open_symbols,
+        frame_pointers: bool = False,
     ) -> None:
         self._proc = proc
         self._open = symbols
+        self._without_tables = KEEPS_FRAME_POINTER if frame_pointers else NO_TABLES
         self._kernel = KernelNames(f"{proc}/kallsyms")
         self._maps: dict[int, _Maps] = {}
         self._files: dict[tuple[str, int], Symbols | None] = {}
@@ -462,7 +508,8 @@ class Stacks:
         place = copy.registers[sampled.program_counter]
         # A return probe is hit behind the call that has returned.
         is_call = event.plan.kind == "return" and not event.plan.of_kernel
-        at_entry = event.plan.kind == "entry" and not event.plan.of_kernel
+        # Before its first instruction, and at its return, a function has no frame of its own.
+        at_entry = event.plan.kind in ("entry", "return-site") and not event.plan.of_kernel
 
         def rule_at(address: int, called: bool) -> Rule | str:
             if at_entry and address == place:
@@ -491,8 +538,8 @@ class Stacks:
                 frames.append(frame)
         if why is not None:
             last = frames[-1]
-            if last.file is not None and why.startswith("no unwind information"):
-                why = f"no unwind information in {os.path.basename(last.file)}"
+            if last.file is not None and why.startswith(NO_TABLES):
+                why = f"{NO_TABLES} in {os.path.basename(last.file)}"
             frames[-1] = last.replaced(not_unwound=why)
         return frames
 
@@ -537,9 +584,11 @@ class Stacks:
         if mapping is None:
             return "no code is mapped there"
         if _is_made(mapping):
-            return _arranged(KEEPS_FRAME_POINTER, machine, at_entry)
+            symbols = None if at_entry else self._perf_map(pid)
+            row = KEEPS_FRAME_POINTER if symbols is None else symbols.unwind_row(address)
+            return _arranged(row, machine, at_entry)
         if not mapping.path.startswith("/"):
-            return "no unwind information"
+            return NO_TABLES
         placed = self._in_file(mapping, pid, address)
         if placed is None:
             return "the file cannot be read"
@@ -551,6 +600,7 @@ class Stacks:
                 row = symbols.unwind_row(stated)
             except DebugInfoError as refused:  # too costly: the trace goes on
                 row = f"its unwind information cannot be read: {refused.reason}"
+            row = self._without_tables if row == NO_TABLES else row
             rule = _arranged(row, machine, at_entry)
             if len(self._rules) >= _RULES:
                 self._rules.clear()
@@ -602,6 +652,12 @@ class Stacks:
         """Read the maps of a process now."""
         self._keep(pid, _Maps(self._read(pid)))
 
+    def read_images(self, pid: int) -> None:
+        """Read the names of precompiled code of .NET now, which takes a second for the biggest."""
+        for mapping in self._believed(pid).mappings:
+            if mapping.path.endswith(".dll"):
+                self._in_mapping(mapping, pid, mapping.start)
+
     def name(self, thread: int, address: int) -> str | None:
         """The function at an address of a thread's program; with the distance, where inside.
 
@@ -632,9 +688,11 @@ class Stacks:
         return maps
 
     def _maps_of(self, event: Event) -> _Maps:
-        if event.plan.of_kernel or event.plan.kind == WRITE:  # from anywhere
-            return self._believed(event.pid)
         maps = self._maps.get(event.pid)
+        made = maps is not None and maps.is_made(event.address)
+        # Such a hit does not say where a file is mapped.
+        if event.plan.of_kernel or event.plan.kind == WRITE or made:
+            return self._believed(event.pid)
         if maps is None or not maps.explains(event, self._real(event.plan.path)):
             maps = _Maps(self._read(event.pid))
             if not maps.explains(event, self._real(event.plan.path)):
@@ -703,9 +761,10 @@ class Stacks:
     def _frame(self, maps: _Maps, pid: int, address: int) -> Frame:
         mapping = self._mapping(maps, pid, address)
         if mapping is not None and _is_made(mapping):
-            compiled = self._compiled(pid, address)
+            symbols = self._perf_map(pid)
+            compiled = None if symbols is None else symbols.find(address)
             if compiled is not None:  # not remembered: other code can take its place
-                return Frame(address, compiled[0], compiled[1], mapping.path or None)
+                return Frame(address, compiled[0], compiled[1], None)
             return Frame(address, None, 0, mapping.path or None)
         frame = self._in_mapping(mapping, pid, address)
         if len(self._frames) >= _MOST_FRAMES:
@@ -714,21 +773,15 @@ class Stacks:
         self._named.add(pid)
         return frame
 
-    def _compiled(self, pid: int, address: int) -> tuple[str, int] | None:
+    def _perf_map(self, pid: int) -> Symbols | None:
         symbols = self._perf_maps.get(pid)
         if symbols is None:
-            from fetchc.debuginfo.running_process import own_number
+            from fetchc.debuginfo.running_process import map_path
 
-            own = own_number(pid, self._proc)
-            inside = f"{self._proc}/{pid}/root"
-            symbols = self._open(f"{inside}/tmp/perf-{own}.map")
-            if symbols is None:
-                return None
-            self._perf_maps[pid] = symbols
-        try:
-            return symbols.find(address)
-        except OSError:  # the map, or the process, is gone
-            return None
+            symbols = self._open(map_path(pid, self._proc))
+            if symbols is not None:
+                self._perf_maps[pid] = symbols
+        return symbols
 
     def _in_mapping(self, mapping: Mapping | None, pid: int, address: int) -> Frame:
         if mapping is None:
@@ -782,10 +835,10 @@ def _arranged(row: Row | str, machine: Architecture, at_entry: bool) -> Rule | s
 class _Maps:
     """The mappings of a process, in order."""
 
-    __slots__ = ("_mappings", "_starts", "read_at", "renewals", "rules")
+    __slots__ = ("_starts", "mappings", "read_at", "renewals", "rules")
 
     def __init__(self, mappings: list[Mapping]) -> None:
-        self._mappings = mappings
+        self.mappings = mappings
         self._starts = [mapping.start for mapping in mappings]
         self.read_at = time.monotonic()
         self.renewals = 0
@@ -794,7 +847,7 @@ class _Maps:
 
     def renew(self, mappings: list[Mapping]) -> None:
         self.rules = {}
-        self._mappings = mappings
+        self.mappings = mappings
         self._starts = [mapping.start for mapping in mappings]
         self.renewals += 1
 
@@ -803,23 +856,23 @@ class _Maps:
         start, end = mapping.start, mapping.end
         self.rules = {}
         kept = [mapping]
-        for one in self._mappings:
+        for one in self.mappings:
             if one.start < start:
                 kept.append(one.replaced(end=min(one.end, start)))
             if one.end > end:
                 moved = max(end - one.start, 0)
                 kept.append(one.replaced(start=one.start + moved, offset=one.offset + moved))
-        self._mappings = sorted(kept, key=lambda one: one.start)
-        self._starts = [one.start for one in self._mappings]
+        self.mappings = sorted(kept, key=lambda one: one.start)
+        self._starts = [one.start for one in self.mappings]
 
     def copy(self) -> _Maps:
-        return _Maps(self._mappings)
+        return _Maps(self.mappings)
 
     def find(self, address: int) -> Mapping | None:
         at = bisect_right(self._starts, address) - 1
-        if at < 0 or address >= self._mappings[at].end:
+        if at < 0 or address >= self.mappings[at].end:
             return None
-        return self._mappings[at]
+        return self.mappings[at]
 
     def explains(self, event: Event, name: str) -> bool:
         """Whether the probed file, of that name, is mapped where the hit was."""
@@ -827,7 +880,12 @@ class _Maps:
         if mapping is None:
             return False
         path = mapping.path.removesuffix(DELETED)
-        return mapping.inode == 0 or os.path.basename(path) == name
+        return mapping.inode == 0 or _is_made(mapping) or os.path.basename(path) == name
+
+    def is_made(self, address: int) -> bool:
+        """Whether the code at an address was made at run time."""
+        mapping = self.find(address)
+        return mapping is not None and _is_made(mapping)
 
 
 def _is_made(mapping: Mapping) -> bool:

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import pytest
 from fetchc.cli import main
 from fetchc.tracer.bpf.bpf_session import running, unable
 from fetchc.tracer.breakpoints import most_breakpoints
+from tests.support.container import with_own_tmp
 from tests.support.dotnet import NET9, NETCORE31, compiled, host, missing
 from tests.support.toolchains import ROOT
 
@@ -77,7 +78,12 @@ class Service:
     """The program on a runtime."""
 
     def __init__(
-        self, runtime: Path, assembly: Path, settings: dict[str, str], *arguments: str
+        self,
+        runtime: Path,
+        assembly: Path,
+        settings: dict[str, str],
+        *arguments: str,
+        within: Sequence[str] = (),
     ) -> None:
         if reason := missing(runtime):
             pytest.skip(reason)
@@ -87,15 +93,18 @@ class Service:
         named = {"name": "Microsoft.NETCore.App", "version": version}
         config.write_text(json.dumps({"runtimeOptions": {"framework": named}}))
         command = [
-            host(runtime, assembly.parent), "exec", "--runtimeconfig", str(config), str(assembly),
-            *arguments,
+            *within, host(runtime, assembly.parent), "exec", "--runtimeconfig", str(config),
+            str(assembly), *arguments,
         ]  # fmt: skip
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, **PLAIN, **settings},
         )  # fmt: skip
-        self.pid = self.process.pid
         self.lines("ready")
+        self.pid = self.process.pid
+        if within:  # of another process, which waits for it
+            children = Path(f"/proc/{self.pid}/task/{self.pid}/children")
+            self.pid = int(children.read_text())
 
     def lines(self, last: str) -> list[str]:
         """The lines of its log until that one."""
@@ -383,6 +392,33 @@ def test_a_runtime_that_does_not_know_the_command_says_what_helps(
         assert "COMPlus_PerfMapEnabled=1" in said
     finally:
         service.end()
+
+
+@pytest.mark.parametrize("where", ["container", "folder"])
+def test_the_port_and_the_map_are_where_the_process_has_them(
+    assembly: Path, tmp_path: Path, where: str
+) -> None:
+    # In a container it has another number, and its files have the same names as others here.
+    folder = str(tmp_path)
+    settings = {"TMPDIR": folder, "DOTNET_PerfMapJitDumpPath": folder} if where == "folder" else {}
+    within = with_own_tmp(tmp_path, ROOT, assembly.parent) if where == "container" else []
+    service = Service(NET9, assembly, settings, within=within)
+    try:
+        stack = ("--stack",) if within else ()
+        trace = Trace(service, *ARGUMENTS, "-f", "Server.Handle", "--format", "jsonl", *stack)
+        service.ask("20")
+        log = service.lines("done")
+        events, said = trace.ended()
+    finally:
+        service.end()
+    own = "/".join((f"/proc/{service.pid}/root", "tmp", "perf-1.map"))
+    written = own if within else f"{tmp_path}/perf-{service.pid}.map"
+    assert f"it writes {written} until the process ends" in said
+    assert len(events) == len(log) == 20
+    assert not unlike(events, log)
+    assert {event["pid"] for event in events} == {service.pid}
+    callers = {event["stack"][1]["function"] for event in events if stack}
+    assert callers == ({"Shop.Program.Request(Shop.Server, int)"} if within else set())
 
 
 def test_a_process_that_ends_ends_the_trace(service: Service) -> None:

@@ -1,8 +1,9 @@
-"""Processes with another root directory: as of a chroot, and as of a container."""
+"""Processes with another root directory, or with namespaces of their own, as of a container."""
 
 from __future__ import annotations
 
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["chrooted", "contained"]
+__all__ = ["chrooted", "contained", "with_own_tmp"]
 
 _CHROOT = "import os, sys; root, command = sys.argv[1], sys.argv[2:]; os.chroot(root)\n"
 # A mount namespace of its own, whose root is the folder: what container engines do.
@@ -68,3 +69,30 @@ def _process(code: str, root: Path, command: tuple[str, ...]) -> Iterator[int]:
             yield running.pid
         finally:
             running.kill()
+
+
+_OWN_TMP = """
+new=$1
+mount --make-rprivate / && mount -t tmpfs none "$new" || exit
+shift
+while [ "$1" != -- ]; do
+    case $1 in
+    /tmp/*) mkdir -p "$new/${1#/tmp/}" && mount --bind "$1" "$new/${1#/tmp/}" || exit ;;
+    esac
+    shift
+done
+shift
+mount --rbind "$new" /tmp && exec "$@"
+"""
+
+
+def with_own_tmp(place: Path, *seen: Path) -> list[str]:
+    """What to put in front of a command: it gets mount and PID namespaces, and a /tmp, of its own.
+
+    With the root of this process; ``seen`` are folders of this /tmp that it sees, too. ``place`` is
+    an empty folder to build the other one in. Skips the test where that is not permitted.
+    """
+    unshare = ["unshare", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child"]
+    if not shutil.which("unshare") or subprocess.run([*unshare, "true"], check=False).returncode:
+        pytest.skip("namespaces are not permitted here")
+    return [*unshare, "sh", "-c", _OWN_TMP, "sh", str(place), *map(str, seen), "--"]

@@ -6,6 +6,9 @@ instantiation, as C#, perf maps and stack traces show them.
 
 from __future__ import annotations
 
+import re
+from functools import lru_cache
+
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -15,8 +18,8 @@ if TYPE_CHECKING:
     IsClass = Callable[[str], bool]
 
 __all__ = [
-    "Written", "arguments_fit", "desugared", "generated_prefix", "parameters_fit", "split_outside",
-    "without_arguments", "written",
+    "Written", "arguments_fit", "desugared", "generated_prefix", "of_map_line", "parameters_fit",
+    "split_outside", "without_arguments", "written",
 ]  # fmt: skip
 
 SPECIAL = (".ctor", ".cctor")
@@ -65,6 +68,27 @@ def written(name: str) -> Written:
     if special:
         parts.append(special)
     return Written(tuple(parts[:-1]), parts[-1], parameters)
+
+
+# Of a signature in IL: what C# does not write before a type, the numbers that C# names otherwise.
+_BEFORE_TYPE = re.compile(r"\b(?:class|valuetype) |\[[\w.]+\](?=\w)")
+_NUMBERS = re.compile(r"(?<![\w.])(?:native u?int|(?:u?int|float)\d+)(?!\w)")
+
+
+@lru_cache(1 << 12)
+def of_map_line(symbol: str) -> str:
+    """A method as a listing has it, by its line of a perf map; another symbol as it is.
+
+    ``Shop.Server.Handle(Shop.Order, long)`` of ``instance int32 [shop]
+    Shop.Server::Handle(class Shop.Order,int64)[QuickJitted]``.
+    """
+    holder, mark, method = symbol.partition("::")
+    if not mark or "] " not in holder:
+        return symbol
+    parts = written(f"{holder.rpartition('] ')[2]}::{method}")
+    types = _BEFORE_TYPE.sub("", ", ".join(parts.parameters or ()))
+    types = _NUMBERS.sub(lambda found: KNOWN_AS.get(found[0], found[0]), types)
+    return f"{'.'.join([*parts.types, parts.method])}({types})"
 
 
 def split_outside(text: str, mark: str) -> list[str]:

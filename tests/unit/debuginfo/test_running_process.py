@@ -9,6 +9,7 @@ from typing import TextIO
 
 import pytest
 
+from fetchc.debuginfo.perf_map_program import plain
 from fetchc.debuginfo.running_process import RunningProcess
 from fetchc.diag.diagnostic import DebugInfoError
 
@@ -48,6 +49,40 @@ def test_a_map_that_begins_anew_is_read_from_its_start(map_: TextIO) -> None:
     write(map_, "4000 10 other\n")
     assert names(process) == ["other"]
     assert process.lines[-1].start == 0x4000
+
+
+def test_a_longer_map_that_begins_anew_is_read_from_its_start(map_: TextIO) -> None:
+    write(map_, "1000 10 first\n")
+    process = RunningProcess(os.getpid())
+    map_.seek(0)
+    map_.truncate()
+    write(map_, "7f0000001230 20 void Shop.handle(int)\n7f0000004560 10 other\n")
+    assert [line.start for line in process.read()] == [0x7F00_0000_1230, 0x7F00_0000_4560]
+
+
+@pytest.fixture(name="closed")
+def closed_map_of_this_process() -> Iterator[Path]:
+    """Under the name that Java gives it."""
+    path = Path(f"/tmp/perf-{os.getpid()}.map")
+    path.write_text("1000 10 void Shop.handle(int)\n")
+    yield path
+    path.unlink()
+
+
+def test_a_map_that_was_closed_is_the_processes_own(closed: Path) -> None:
+    (line,) = RunningProcess(os.getpid()).lines
+    assert plain(line.symbol) == "Shop.handle"
+    # Of an earlier process of that number, of another user, or no file at all.
+    os.utime(closed, (1e9, 1e9))
+    assert RunningProcess(os.getpid()).lines == []
+    os.utime(closed)
+    assert len(RunningProcess(os.getpid()).lines) == 1
+    if os.geteuid() == 0:
+        os.chown(closed, 65534, 65534)
+        assert RunningProcess(os.getpid()).lines == []
+    closed.unlink()
+    closed.symlink_to(__file__)
+    assert RunningProcess(os.getpid()).lines == []
 
 
 def test_a_line_that_is_none_is_a_located_error(map_: TextIO) -> None:

@@ -315,5 +315,11 @@ def test_code_that_was_made_at_run_time_has_the_names_of_its_map(
         file.write("\n7f0000004000 20 h\n")
     assert caller(0x7F0000004031) == "g+0x2"
     assert caller() == "h+0x11"  # other code by now
+    with written.open("a") as file:
+        file.write("7f000000400c 2c instance void [a] N.T+U::M(class N.X,int64&)[OptimizedTier1]\n")
+    assert caller() == "N.T.U.M(N.X, long&)+0x5"
+    # It has taken memory of both others.
+    assert caller(0x7F0000004002) == "[unknown] 0x7f0000004003"
+    assert caller(0x7F0000004031) == "N.T.U.M(N.X, long&)+0x26"
     written.unlink()
-    assert caller() == f"[unknown] {made + 1:#x}"
+    assert caller() == "N.T.U.M(N.X, long&)+0x5"  # the process has ended, or removed its map
