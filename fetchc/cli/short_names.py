@@ -169,6 +169,10 @@ def _program_of(pids: list[int]) -> str:
             if started(pid) is None:
                 what, help = f"there is no process {pid}", "give a PID that `ps` shows now"
                 raise _refused("FC0707", what, text, (3, len(text)), (), help) from None
+            if isinstance(error, PermissionError):
+                what = f"process {pid} is another user's, or hides its program"
+                help = "run fetchc as root, or name the file to probe: `-x FILE`"
+                raise _refused("FC0701", what, text, (3, len(text)), (), help) from None
             what = f"the program of process {pid} cannot be found: {error.strerror}"
             help = "name the file to probe: `-x FILE`"
             raise _refused("FC0757", what, text, (3, len(text)), (), help) from None

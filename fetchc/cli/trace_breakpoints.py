@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fetchc.cli.parsing_child import SameProcess
     from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_targets import Targets
-    from fetchc.tracer.breakpoints import BreakpointSession
+    from fetchc.tracer.breakpoints import BreakpointSession, TracedProcess
     from fetchc.tracer.events import Plan, Value
     from fetchc.tracer.processes import Command
     from fetchc.tracer.watch_plan import Watch
@@ -188,11 +188,11 @@ def watched(
         if finding:
             bases = _Bases(opened.enter_context(Session(group=group)), trace.pid, finding)
 
-        def find(one: Watch) -> int | None:
+        def find(one: Watch, process: TracedProcess) -> int | None:
             if bases is None or one.finding is None:
-                return address_of(one, trace.pid)
+                return address_of(one, process)
             base = bases.of(one.finding.event)
-            return None if base is None else address_of(one, trace.pid, base)
+            return None if base is None else address_of(one, process, base)
 
         session = WatchSession(trace.pid, watches, find, trace.copied)
         session.writer = trace.stacks.before
@@ -272,8 +272,8 @@ def by_breakpoints(
         def find(plan: Plan) -> Plan | None:
             try:
                 image = image_start(trace.pid, plan.path)
-            except OSError:
-                raise refused("FC0707", f"there is no process {trace.pid}") from None
+            except OSError:  # it has ended
+                return None
             if image is None:
                 return None
             return plan.relocated(image, image + probed_place(plan.definitions[0]).offset)

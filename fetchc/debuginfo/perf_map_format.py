@@ -10,9 +10,12 @@ from __future__ import annotations
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
-__all__ = ["MapLine", "parse_line", "parse_lines", "written_line"]
+__all__ = ["CUT", "MapLine", "parse_line", "parse_lines", "written_line"]
 
 LARGEST = 1 << 64
+CUT = "start the process again: it writes a new map"
+"""What helps where a map is not whole."""
+
 HEXADECIMAL = frozenset("0123456789abcdefABCDEF")
 
 
@@ -53,7 +56,10 @@ def parse_lines(path: str, data: bytes) -> list[MapLine]:
             found.append(parsed)
         elif line.strip():
             raise DebugInfoError(
-                "FC0904", path, f"line {at} is not a line of a perf map: {line[:60]!r}"
+                "FC0904",
+                path,
+                f"line {at} is not a line of a perf map: {line[:60]!r}",
+                help=CUT,
             )
     return found
 

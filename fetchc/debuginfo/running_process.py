@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 
 from fetchc.debuginfo.dotnet.csharp_names import without_arguments, written
-from fetchc.debuginfo.perf_map_format import parse_lines
+from fetchc.debuginfo.perf_map_format import CUT, parse_lines
 from fetchc.debuginfo.safe_open import open_regular, read_regular, resolved
 from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.diag.diagnostic import DebugInfoError, reject
@@ -136,8 +136,8 @@ class RunningProcess:
     def read(self) -> list[MapLine]:
         """The lines that the map has since the last call.
 
-        None without a map. Raises DebugInfoError FC0904 for a line that is none, FC0906 where a
-        process of .NET has no map.
+        None without a map. Raises DebugInfoError FC0904 for a line that is none, or a map that
+        somebody has cut, FC0906 where a process of .NET has no map.
         """
         path = self.map_file_of(self.pid)
         if path is None and not self.is_dotnet:
@@ -151,12 +151,17 @@ class RunningProcess:
                 "`COMPlus_PerfMapEnabled=1`",
             )
         try:
-            handle, file = open_regular(path)
+            handle, _ = open_regular(path)
             with open(handle, "rb") as opened:
+                written = _written(path)
+                size = os.fstat(handle).st_size  # at that time or later: the process writes on
+                if written > size:
+                    what = f"the map was cut: {size} bytes of it are left"
+                    raise DebugInfoError("FC0904", path, what, help=CUT)
                 before = self._at - len(self._last)
                 if os.pread(opened.fileno(), len(self._last), before) != self._last:
                     self._at, self._last = 0, b""  # the runtime has begun another map
-                left = min(file.st_size - self._at, LARGEST)
+                left = min(size - self._at, LARGEST)
                 data = os.pread(opened.fileno(), left, self._at)
         except OSError as error:
             raise DebugInfoError("FC0901", path, f"cannot be read: {error.strerror}") from None
@@ -279,6 +284,15 @@ class RunningProcess:
         return DotnetProgram(
             seen, references, process=process, environment=environment, running=self
         )
+
+
+def _written(link: str) -> int:
+    # Where the process writes on in a map that it has open. Source: proc(5), /proc/pid/fdinfo.
+    folder, mark, number = link.rpartition("/fd/")
+    if not mark:
+        return 0
+    word = read_regular(f"{folder}/fdinfo/{number}", 1 << 12).split()[1]
+    return int(word)
 
 
 def map_path(pid: int, proc: str = "/proc") -> str:

@@ -20,6 +20,7 @@ import select
 import sys
 import time
 from contextlib import suppress
+from functools import partial
 
 from fetchc.diag.diagnostic import CompileError, TracerError
 from fetchc.target.machines import architecture_key, table
@@ -73,6 +74,7 @@ _COMM_FRESH = 1_000_000_000  # nanoseconds
 # Of a sample's record: the thread, the event's identity, what follows that.
 _THREAD, _IDENTITY, _CONTENT = slice(12, 16), slice(24, 32), slice(32, None)
 _FOLLOW = 0.01  # seconds between two looks at where methods have moved, without a wake-up
+_SHOWN = 4  # processes in a message
 _LOOKS = 0xFF  # the looks for threads that get a number of their own
 
 
@@ -157,7 +159,7 @@ class _BreakpointRing(PerfRing):
         self._makers: dict[int, FetchedRecord] = {}  # by the identity of the file
         self._outputs: set[int] = set()  # identities of events whose samples have the record
         self._flags = _THREADS_ONLY | _NOT_AFTER_EXEC
-        self._hits = self._taken = 0  # of breakpoints that are gone; samples, read or not
+        self._hits = 0  # of breakpoints that are gone
         self.programs: SampledPrograms | None = None
         """What makes records at the hit; None: they are made of samples."""
 
@@ -251,7 +253,6 @@ class _BreakpointRing(PerfRing):
         self._poll.poll(min(seconds, _FOLLOW) * 1000)
 
     def _sample(self, record: bytes) -> Sample | None:
-        self._taken += 1
         sample = super()._sample(record)
         copy = () if sample is None else sample[5]
         if sample is None or isinstance(copy, tuple) or copy.process != self._process.pid:
@@ -281,18 +282,8 @@ class _BreakpointRing(PerfRing):
         made = maker.make(hit)
         return nanoseconds, cpu, made, 0, len(made), copy
 
-    @property
-    def lost(self) -> int:
-        """Hits without a sample, when nothing is sampled any more: the kernel counts both.
-
-        The buffers were full, or the kernel throttled the breakpoints. Until then those samples
-        that the kernel has told of.
-        """
-        if not self._ended:
-            return self._told_lost
-        self._held = 0
-        self.collect()  # what nobody has read is not lost
-        return max(self._hits - self._taken, 0)
+    def _counted(self) -> int | None:
+        return self._hits
 
     def close(self) -> None:
         """Let everything go; what is in the buffers is lost."""
@@ -464,11 +455,21 @@ class BreakpointSession:
         for address, event in wanted.items():
             if address in self._ring.addresses:
                 continue
+            place = partial(
+                self._ring.place, address, self._makers[event], self._bytes(self._plans[event])
+            )
             try:
-                self._ring.place(address, self._makers[event], self._bytes(self._plans[event]))
+                place()
             except TracerError:
-                if address in newest:
+                # Others have breakpoints there, too: older code gives its own to the newest.
+                spare = self._ring.addresses - newest.keys()
+                if address not in newest:
+                    continue
+                if not spare:
                     raise
+                for one in spare:
+                    self._ring.remove(one)
+                place()
 
     def stop(self) -> None:
         """Take the breakpoints away. What happened until now can still be read."""
@@ -629,15 +630,38 @@ def _not_set(pid: int, address: int, error: OSError) -> TracerError:
     help = "run fetchc as root"
     if error.errno in (errno.ENOSPC, errno.EBUSY):
         tracer = _debugger(pid)
-        who = f"process {tracer} debugs it" if tracer else "another perf has breakpoints there"
+        others = [tracer] if tracer else _users_of_perf()
+        listed = ", ".join([f"process {one} ({_command(one)})" for one in others])
+        what_for = "debugs it" if tracer else "may have them, by events of perf"
+        who = f"{listed} {what_for}" if others else "a process that is not seen here has them"
         notes.append(f"all breakpoints of the processor are taken: {who}")
-        other = f"process {tracer}" if tracer else "the other one"
+        other = f"process {others[0]}" if others else "the other one"
         help = f"end {other}, or name fewer functions or variables"
-    elif error.errno in (errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL):
-        notes.append("a guest of a virtual machine may have no breakpoints")
-        help = "trace precompiled code: it has uprobes"
+    elif error.errno not in (errno.EACCES, errno.EPERM):
+        notes.append("this kernel has no breakpoints of the processor: a guest's may have none")
+        help = "probe code of a file by uprobes: `-x FILE`, without `--engine breakpoint`"
     what = f"no breakpoint can be set at {address:#x} of process {pid}"
     return refused("FC0720", what, notes=tuple(notes), help=help)
+
+
+def _users_of_perf() -> list[int]:
+    # The other processes that have events of perf open, which breakpoints may be.
+    found = []
+    for pid in [int(name) for name in os.listdir("/proc") if name.isdecimal()]:
+        folder = f"/proc/{pid}/fd"
+        with suppress(OSError):  # it has ended, or is another user's
+            links = {os.readlink(f"{folder}/{each}") for each in os.listdir(folder)}
+            if pid != os.getpid() and "anon_inode:[perf_event]" in links:
+                found.append(pid)
+    return found[:_SHOWN]
+
+
+def _command(pid: int) -> str:
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().removesuffix("\n")
+    except OSError:
+        return "it has ended"
 
 
 def _debugger(pid: int) -> int:

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import time
 from contextlib import suppress
 from struct import Struct
 
 from fetchc.debuginfo.running_process import own_number
 from fetchc.debuginfo.safe_open import listed, read_regular, resolved
-from fetchc.tracer.tracefs import refused
+from fetchc.tracer.tracefs import refused, started
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ _SERVER, _OK = 0xFF, 0
 _RESULT = Struct("<I")
 _UNKNOWN_COMMAND = 0x80131385  # DS_IPC_E_UNKNOWN_COMMAND
 _PATIENCE = 10.0  # seconds: of a big program the runtime lists a hundred thousand methods
+_ENDING = 0.2  # seconds that a process takes at most to end, when its port is gone
 _MOST = 1 << 16  # names in a folder
 _PEER = Struct("iII")  # struct ucred: socket(7), SO_PEERCRED
 _RESTART = "start it with `DOTNET_PerfMapEnabled=1`, before .NET 6 `COMPlus_PerfMapEnabled=1`"
@@ -41,7 +43,8 @@ _RESTART = "start it with `DOTNET_PerfMapEnabled=1`, before .NET 6 `COMPlus_Perf
 def enable_perf_map(pid: int) -> None:
     """Have the runtime of a process write its perf map. Returns when the map is written.
 
-    Raises TracerError FC0707, FC0701, or FC0721 where the runtime does not do it.
+    Raises TracerError FC0707, also where it ends meanwhile, FC0701, or FC0721 where the runtime
+    does not do it.
     """
     try:
         owner = os.stat(f"/proc/{pid}").st_uid
@@ -110,9 +113,12 @@ def _ask(port: socket.socket, pid: int) -> None:
             if not part:
                 raise _unanswered(pid, "the runtime ended the connection")
             answer += part
+    except TimeoutError:
+        why = f"it did not answer in {_PATIENCE:g} seconds"
+        help = f"let it run, if something has stopped it: `kill -CONT {pid}`"
+        raise _unanswered(pid, why, help) from None
     except OSError as error:
-        why = "it did not answer in time" if isinstance(error, TimeoutError) else str(error)
-        raise _unanswered(pid, why) from None
+        raise _unanswered(pid, str(error)) from None
     magic, _, command_set, command, _ = _HEADER.unpack_from(answer)
     if magic != _MAGIC or command_set != _SERVER:
         raise _unanswered(pid, "it answered with what is no message of the protocol")
@@ -125,10 +131,18 @@ def _ask(port: socket.socket, pid: int) -> None:
     raise _unanswered(pid, why)
 
 
-def _unanswered(pid: int, why: str) -> TracerError:
-    return refused(
-        "FC0721",
-        f"the runtime of process {pid} does not write a perf map",
-        notes=(why,),
-        help=_RESTART,
-    )
+def _unanswered(pid: int, why: str, help: str = _RESTART) -> TracerError:
+    if not _runs(pid):
+        return refused("FC0707", f"process {pid} has ended, while it was asked for its perf map")
+    what = f"the runtime of process {pid} does not write a perf map"
+    return refused("FC0721", what, notes=(why,), help=help)
+
+
+def _runs(pid: int) -> bool:
+    # The kernel closes the files of a process that ends, its port too, before it is a zombie.
+    end = time.monotonic() + _ENDING
+    while time.monotonic() < end:
+        if started(pid) is None:
+            return False
+        time.sleep(_ENDING / 20)
+    return True

@@ -44,8 +44,7 @@ __all__ = ["PerfRing", "SampledMachine", "sampled_machines"]
 
 class SampledMachine(Record):
     """A machine whose programs can be sampled here: its ``registers`` are (place among those of a
-    sample, DWARF number). ``code_segment`` is that of its
-    programs; None: any other one.
+    sample, DWARF number). ``code_segment`` is that of its programs; None: any other one.
     """
 
     machine: Architecture
@@ -378,17 +377,22 @@ class PerfRing:
 
     @property
     def lost(self) -> int:
-        """Samples that found the buffers full: those that the kernel has told of so far.
+        """Hits without a sample, when nothing is sampled any more: the kernel counts both.
 
-        When nothing is sampled any more, all of them: hits without a sample, read or not. What the
-        kernel tells also has lost records of changes of mappings.
+        The buffers were full, or the kernel throttled the events. Until then those records that the
+        kernel has told of, changes of mappings among them.
         """
-        if not self._ended or not self._open:
+        counted = self._counted() if self._ended else None
+        if counted is None:
             return self._told_lost
         self._held = 0
         self.collect()  # what nobody has read is not lost
-        counted = sum([_WORD.unpack(os.read(file, _WORD.size))[0] for file in self._open])
-        return int(max(counted - self._sampled, 0))
+        return max(counted - self._sampled, 0)
+
+    def _counted(self) -> int | None:
+        # All hits of the events, sampled or not; None where no event is left to ask.
+        counts = [_WORD.unpack(os.read(file, _WORD.size))[0] for file in self._open]
+        return sum(counts) if counts else None
 
     def close(self) -> None:
         """Let everything go; what is in the buffers is lost."""

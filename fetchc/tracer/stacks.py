@@ -416,7 +416,10 @@ KEEPS_FRAME_POINTER = "keeps the frame pointer"
 NO_TABLES = "no unwind information"
 _RETURNS = "a return probe has replaced the return address"
 _RULES = 1 << 16  # that are remembered
-_UPROBES = "[uprobes]"  # where the kernel lets a function return to that has a return probe
+# Where the kernel lets a function return to that has a return probe, and behind that, in slots of
+# so many bytes, runs instructions that have a probe. Source: arch/x86/include/asm/uprobes.h,
+# UPROBE_XOL_SLOT_BYTES; kernel/events/uprobes.c, __create_xol_area.
+_UPROBES, _UPROBE_SLOT = "[uprobes]", 128
 
 
 class Frame(Record):
@@ -787,7 +790,9 @@ class Stacks:
         if mapping is None:
             return Frame(address, None, 0, None)
         if mapping.path == _UPROBES:
-            return Frame(address, "[return probe]", address - mapping.start, None)
+            inside = address - mapping.start
+            name = "[return probe]" if inside < _UPROBE_SLOT else "[uprobe]"
+            return Frame(address, name, inside, None)
         if not mapping.path.startswith("/"):
             return Frame(address, None, 0, mapping.path or None)
         placed = self._in_file(mapping, pid, address)

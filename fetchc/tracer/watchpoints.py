@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 __all__ = ["WatchSession", "address_of"]
 
 
-def address_of(watch: Watch, pid: int, base: int | None = None) -> int | None:
+def address_of(watch: Watch, process: TracedProcess, base: int | None = None) -> int | None:
     """Where the variable is in a process, by ``base`` or by memory; None where nobody knows yet.
 
-    A file is not loaded yet, a pointer on the way is null. Raises TracerError FC0722 for an address
-    that no watchpoint can be at, FC0707 where there is no such process.
+    A file is not loaded yet, a pointer on the way is null, the process has ended. Raises
+    TracerError FC0722 for an address that no watchpoint can be at.
     """
     if base is None:
-        base = _base(watch, pid)
+        base = _base(watch, process)
     if base is None:
         return None
     address = base + watch.offset & (1 << 64) - 1
@@ -53,28 +53,24 @@ def address_of(watch: Watch, pid: int, base: int | None = None) -> int | None:
     return address
 
 
-def _base(watch: Watch, pid: int) -> int | None:
+def _base(watch: Watch, process: TracedProcess) -> int | None:
     start, loads = chain(watch.base, watch.word_bytes)
     if isinstance(start, Image):
         try:
-            image = image_start(pid, watch.plan.path)
-        except OSError:
-            raise refused("FC0707", f"there is no process {pid}") from None
+            image = image_start(process.pid, watch.plan.path)
+        except OSError:  # it has ended
+            return None
         if image is None:
             return None
         value = image + start.offset
     else:
         assert isinstance(start, Absolute | Immediate)
         value = start.address if isinstance(start, Absolute) else start.value
-    process = TracedProcess(pid)
-    try:
-        for load in loads:
-            word = process.read(value + load.offset, watch.word_bytes)
-            value = int.from_bytes(word, "little")
-            if not value:
-                return None
-    finally:
-        process.close()
+    for load in loads:
+        word = process.read(value + load.offset, watch.word_bytes)
+        value = int.from_bytes(word, "little")
+        if not value:
+            return None
     return value
 
 
@@ -90,7 +86,7 @@ class WatchSession(FoundSession):
         self,
         pid: int,
         watches: Sequence[Watch],
-        find: Callable[[Watch], int | None],
+        find: Callable[[Watch, TracedProcess], int | None],
         copied: int | None = None,
     ) -> None:
         super().__init__(pid, [one.plan for one in watches], self._located, copied)
@@ -102,9 +98,10 @@ class WatchSession(FoundSession):
 
     def _located(self, plan: Plan) -> Plan | None:
         watch = self._watches[plan.event]
-        address = self._find_address(watch)
+        assert self._process is not None
+        address = self._find_address(watch, self._process)
         # A pointer that the dynamic linker has not relocated yet leads to no memory.
-        if address is None or self._process is None:
+        if address is None:
             return None
         there = len(self._process.read(address, watch.size)) == watch.size
         return watch.at(address) if there else None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import http.client
+import itertools
 import json
 import os
 import re
@@ -22,6 +24,7 @@ import pytest
 from fetchc.cli import main
 from fetchc.tracer.bpf.bpf_session import running, unable
 from fetchc.tracer.breakpoints import most_breakpoints
+from fetchc.tracer.perf_ring import PerfRing
 from tests.support.container import with_own_tmp
 from tests.support.dotnet import NET9, NETCORE31, compiled, host, missing
 from tests.support.toolchains import ROOT
@@ -148,12 +151,16 @@ def either(request: pytest.FixtureRequest, assembly: Path) -> Iterator[Service]:
     service.end()
 
 
+_NUMBERS = itertools.count()
+
+
 class Trace:
     """A command that traces the service, until it has set its breakpoints and further."""
 
     def __init__(self, service: Service, *words: str) -> None:
         command = [sys.executable, "-m", "fetchc", "trace", "-p", str(service.pid), *words]
-        self._path = service.folder / "trace.jsonl"  # a pipe would be full, and have it wait
+        # A pipe would be full, and have it wait.
+        self._path = service.folder / f"trace-{next(_NUMBERS)}.jsonl"
         with self._path.open("w") as out:
             self.process = subprocess.Popen(
                 command, stdout=out, stderr=subprocess.PIPE, text=True, cwd=ROOT
@@ -394,6 +401,64 @@ def test_a_runtime_that_does_not_know_the_command_says_what_helps(
         service.end()
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "stopped"])
+def test_a_runtime_that_does_not_answer_says_why(
+    service: Service,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    ends: bool,
+) -> None:
+    os.kill(service.pid, signal.SIGSTOP)  # it takes the question, and does not answer
+    if ends:
+        threading.Timer(0.3, service.process.kill).start()
+    else:
+        monkeypatch.setattr("fetchc.tracer.diagnostic_port._PATIENCE", 0.3)
+    assert main(["functions", "-p", str(service.pid)]) == 4
+    said = capsys.readouterr().err
+    if ends:
+        assert f"error[FC0707]: process {service.pid} has ended, while it was asked" in said
+    else:
+        assert f"error[FC0721]: the runtime of process {service.pid} does not write" in said
+        assert "it did not answer in 0.3 seconds\n   = help: let it run" in said
+        os.kill(service.pid, signal.SIGCONT)
+        service.ask("1")
+        assert len(service.lines("done")) == 1
+
+
+def test_a_machine_without_breakpoints_is_refused(
+    service: Service, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = PerfRing._opened
+
+    def without(ring: PerfRing, kind: int, *more: Any) -> int:
+        if kind == 5:  # PERF_TYPE_BREAKPOINT
+            raise OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+        return opened(ring, kind, *more)
+
+    monkeypatch.setattr(PerfRing, "_opened", without)
+    words = ["trace", "n", "-f", "Server.Handle", "-p", str(service.pid), "--timeout", "1"]
+    assert main(words) == 4
+    said = capsys.readouterr().err
+    assert "error[FC0720]: no breakpoint can be set at 0x" in said
+    assert "perf_event_open: No such file or directory (ENOENT)" in said
+    assert "this kernel has no breakpoints of the processor: a guest's may have none" in said
+    assert "= help: probe code of a file by uprobes" in said
+
+
+def test_newest_code_gets_the_breakpoints_of_older_code(service: Service) -> None:
+    three = [
+        word for name in ("Program.Main", "Order..ctor", "Server..ctor") for word in ("-f", name)
+    ]
+    holding = Trace(service, *three, "--format", "jsonl")
+    trace = Trace(service, "n", "-f", "Server.Handle", "--format", "jsonl")
+    service.ask("200")
+    log = service.lines("done")
+    events, said = trace.ended()
+    holding.ended()
+    assert len({event["address"] for event in events}) > 1, said
+    assert not missing_outside(events, log, said)
+
+
 @pytest.mark.parametrize("where", ["container", "folder"])
 def test_the_port_and_the_map_are_where_the_process_has_them(
     assembly: Path, tmp_path: Path, where: str
@@ -440,7 +505,9 @@ def test_breakpoints_are_shared_with_others(
     assert main([*words, "-f", "Server.Handle"]) == 4
     said = capsys.readouterr().err
     assert "error[FC0720]: no breakpoint can be set" in said
-    assert "all breakpoints of the processor are taken" in said
+    assert "all breakpoints of the processor are taken: " in said
+    assert f"process {first.process.pid} (python)" in said
+    assert "may have them, by events of perf" in said
     first.ended()
     five = [word for name in ("Handle", "Idle", ".ctor") for word in ("-f", f"Server.{name}")]
     five += ["-f", "Program.Main", "-f", "Program.Request"]

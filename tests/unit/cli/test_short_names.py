@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 import subprocess
@@ -99,6 +100,23 @@ def test_what_is_not_clear_is_refused(sleepers: list[subprocess.Popen[bytes]]) -
     code, message, _, help = refusal("trace", "-f", "f", "-p", f"{first},{other}")
     assert (code, message) == ("FC0757", "the processes run different programs")
     assert f"/{NAPPER}`" in help
+
+
+def test_a_process_of_another_user_is_refused(
+    sleepers: list[subprocess.Popen[bytes]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (first, *_), stat = pids(sleepers), os.stat
+
+    def refused(path: str, **flags: bool) -> os.stat_result:
+        if path == f"/proc/{first}/exe":  # as the kernel answers who may not trace it
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return stat(path, **flags)
+
+    monkeypatch.setattr(os, "stat", refused)
+    code, message, place, help = refusal("trace", "-f", "f", "-p", str(first))
+    assert (code, place) == ("FC0701", str(first))
+    assert message == f"process {first} is another user's, or hides its program"
+    assert help == "run fetchc as root, or name the file to probe: `-x FILE`"
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import TextIO
 
 import pytest
 
+from fetchc.debuginfo.perf_map_format import CUT
 from fetchc.debuginfo.perf_map_program import plain
 from fetchc.debuginfo.running_process import RunningProcess
 from fetchc.diag.diagnostic import DebugInfoError
@@ -58,6 +59,18 @@ def test_a_longer_map_that_begins_anew_is_read_from_its_start(map_: TextIO) -> N
     map_.truncate()
     write(map_, "7f0000001230 20 void Shop.handle(int)\n7f0000004560 10 other\n")
     assert [line.start for line in process.read()] == [0x7F00_0000_1230, 0x7F00_0000_4560]
+
+
+def test_a_map_that_somebody_has_cut_is_refused(map_: TextIO) -> None:
+    write(map_, "1000 10 first\n2000 20 second\n")
+    process = RunningProcess(os.getpid())
+    os.truncate(map_.name, 14)
+    for read in (process.read, lambda: RunningProcess(os.getpid())):
+        with pytest.raises(
+            DebugInfoError, match=r"the map was cut: 14 bytes of it are left"
+        ) as cut:
+            read()
+        assert (cut.value.code, cut.value.help) == ("FC0904", CUT)
 
 
 @pytest.fixture(name="closed")
