@@ -22,7 +22,8 @@ from fetchc.tracer.fetched_records import read_later
 from fetchc.tracer.install import probed_place
 from fetchc.tracer.processes import WAITING, image_start
 from fetchc.tracer.session import Session, terminable
-from fetchc.tracer.stacks import Stacks, remote_symbols
+from fetchc.tracer.stacks import Stacks
+from fetchc.tracer.symbol_files import remote_symbols
 from fetchc.tracer.tracefs import refused
 from fetchc.tracer.unwind import STACK_BYTES
 from fetchc.tracer.value_shapes import Leaf

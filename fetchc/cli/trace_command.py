@@ -18,7 +18,8 @@ from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.filter_conditions import kernel_filter
 from fetchc.tracer.processes import WAITING, Command
 from fetchc.tracer.session import terminable
-from fetchc.tracer.stacks import DELETED, Stacks, SymbolFiles, remote_symbols
+from fetchc.tracer.stacks import DELETED, Stacks
+from fetchc.tracer.symbol_files import SymbolFiles, remote_symbols
 from fetchc.tracer.tracefs import find_tracefs, session_name
 from fetchc.tracer.unwind import STACK_BYTES
 

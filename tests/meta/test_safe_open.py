@@ -32,7 +32,8 @@ OWN = {
     "debuginfo/separate/debuginfod.py": (1, "the cache, a folder of the user's own"),
     "privileges.py": (3, "/proc/self/status; /dev/null, and /proc/self/fd as numbers"),
     "tracer/bpf/system_calls.py": (1, "sysfs"),
-    "tracer/breakpoints.py": (4, "/proc/PID/mem, comm and status; a list of processors in sysfs"),
+    "tracer/breakpoints.py": (
+        7, "/proc/PID/mem, comm and status; /proc and PID/fd as names; processors in sysfs"),
     "tracer/diagnostic_port.py": (1, "a folder by O_PATH, whose sockets alone are looked at"),
     "tracer/guards.py": (1, "/proc/cpuinfo"),
     "tracer/install.py": (2, "tracefs"),

@@ -9,7 +9,8 @@ import pytest
 
 from fetchc.tracer.events import Event, Mapping, MappingChange, Plan
 from fetchc.tracer.perf_ring import sampled_machines
-from fetchc.tracer.stacks import Frame, Stacks, open_symbols, parse_maps
+from fetchc.tracer.stacks import Frame, Stacks, parse_maps
+from fetchc.tracer.symbol_files import open_symbols
 from fetchc.tracer.unwind import StackCopy
 from tests.support.elfwriter import elf_file
 from tests.support.programs import fixture

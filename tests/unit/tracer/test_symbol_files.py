@@ -8,7 +8,7 @@ import pytest
 
 import fetchc
 from fetchc.quantities import Address
-from fetchc.tracer.stacks import FileSymbols, ImageSymbols, open_symbols
+from fetchc.tracer.symbol_files import FileSymbols, ImageSymbols, open_symbols
 from tests.support.cases import CORPUS
 from tests.support.programs import fixture
 
