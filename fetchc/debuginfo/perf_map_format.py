@@ -7,12 +7,15 @@ Source: tools/perf/Documentation/jit-interface.txt; lines of .NET Core 2.1, 3.1 
 
 from __future__ import annotations
 
+import os
+
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.record import Record
 
-__all__ = ["CUT", "MapLine", "parse_line", "parse_lines", "written_line"]
+__all__ = ["CUT", "GrowingMap", "MapLine", "parse_line", "parse_lines", "written_line"]
 
 LARGEST = 1 << 64
+KNOWN_AGAIN = 64  # bytes
 CUT = "start the process again: it writes a new map"
 """What helps where a map is not whole."""
 
@@ -62,6 +65,31 @@ def parse_lines(path: str, data: bytes) -> list[MapLine]:
                 help=CUT,
             )
     return found
+
+
+class GrowingMap:
+    """The place in a map up to which it was read: its runtime writes on, or a map anew."""
+
+    __slots__ = ("_at", "_last")
+
+    def __init__(self) -> None:
+        self._at = 0
+        self._last = b""  # the bytes before that place, by which the map is known again
+
+    def read(self, handle: int, most: int) -> tuple[bytes, bool]:
+        """The whole lines since the last call, of ``most`` bytes; whether the map has begun anew.
+
+        ``handle`` is the open file. Raises OSError.
+        """
+        before = os.pread(handle, len(self._last), self._at - len(self._last))
+        anew = before != self._last
+        if anew:
+            self._at, self._last = 0, b""
+        data = os.pread(handle, min(os.fstat(handle).st_size - self._at, most), self._at)
+        whole = data[: data.rfind(b"\n") + 1]
+        self._at += len(whole)
+        self._last = whole[-KNOWN_AGAIN:] or self._last
+        return whole, anew
 
 
 def written_line(line: MapLine) -> str:

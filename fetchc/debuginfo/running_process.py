@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 
 from fetchc.debuginfo.dotnet.csharp_names import without_arguments, written
-from fetchc.debuginfo.perf_map_format import CUT, parse_lines
+from fetchc.debuginfo.perf_map_format import CUT, GrowingMap, parse_lines
 from fetchc.debuginfo.safe_open import open_regular, read_regular, resolved
 from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.diag.diagnostic import DebugInfoError, reject
@@ -41,7 +41,6 @@ __all__ = [
 ]
 
 LARGEST = 1 << 28  # bytes of a map: the process writes anything there
-LAST = 64  # bytes of a map by which it is known again
 SHOWN = 6  # names in a message
 CORE = "System.Private.CoreLib"
 _DELETED = " (deleted)"
@@ -92,14 +91,13 @@ def named_process(path: str) -> tuple[int, str] | None:
 class RunningProcess:
     """A process that compiles code. Raises DebugInfoError FC0901 where it may not be looked at."""
 
-    __slots__ = ("_at", "_last", "folder", "is_dotnet", "lines", "pid")
+    __slots__ = ("_map", "folder", "is_dotnet", "lines", "pid")
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
         self.folder = f"/proc/{pid}"
         self.lines: list[MapLine] = []
-        self._at = 0  # bytes of the map that were read
-        self._last = b""  # of them
+        self._map = GrowingMap()
         self.is_dotnet = is_dotnet(pid)
         self.read()
 
@@ -152,23 +150,16 @@ class RunningProcess:
             )
         try:
             handle, _ = open_regular(path)
-            with open(handle, "rb") as opened:
+            with open(handle, "rb"):
                 written = _written(path)
                 size = os.fstat(handle).st_size  # at that time or later: the process writes on
                 if written > size:
                     what = f"the map was cut: {size} bytes of it are left"
                     raise DebugInfoError("FC0904", path, what, help=CUT)
-                before = self._at - len(self._last)
-                if os.pread(opened.fileno(), len(self._last), before) != self._last:
-                    self._at, self._last = 0, b""  # the runtime has begun another map
-                left = min(size - self._at, LARGEST)
-                data = os.pread(opened.fileno(), left, self._at)
+                data, _ = self._map.read(handle, LARGEST)
         except OSError as error:
             raise DebugInfoError("FC0901", path, f"cannot be read: {error.strerror}") from None
         new = parse_lines(path, data)
-        whole = data.rfind(b"\n") + 1  # the last line may not be whole yet
-        self._at += whole
-        self._last = data[max(whole - LAST, 0) : whole] or self._last
         self.lines += new
         return new
 

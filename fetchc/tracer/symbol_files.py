@@ -13,7 +13,7 @@ from contextlib import suppress
 from operator import itemgetter
 
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.debuginfo.perf_map_format import parse_line
+from fetchc.debuginfo.perf_map_format import GrowingMap, parse_line
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.quantities import Address
@@ -50,6 +50,7 @@ KEEPS_FRAME_POINTER = "keeps the frame pointer"
 _PERF_MAP = re.compile(r"/perf-\d+\.map\Z")
 _begin, _end = itemgetter(0), itemgetter(1)  # of a line of a map of perf
 _PROLOGUE_BYTES = 24  # of a method: more than its prologue has up to where the frame is there
+_MOST_LINES = 1 << 19  # of a map: each later one takes longer to put in
 _MAP_BYTES = 64 << 20  # of a map of perf that are read at once
 
 
@@ -230,19 +231,17 @@ class PerfMapSymbols(_SymbolsByOffset):
     line is about code that has taken the memory of earlier code.
     """
 
-    __slots__ = ("_code", "_read", "path")
+    __slots__ = ("_code", "_map", "_seen", "path")
 
     def __init__(self, path: str) -> None:
         self.path = path
         self._code: list[tuple[int, int, str]] = []  # begin, end, name: in order, none overlaps
-        self._read = 0
+        self._map = GrowingMap()
+        self._seen: tuple[int, int] = (-1, 0)  # the map's size, and when it was written, when read
         self._read_on()
 
     def find(self, address: int) -> tuple[str, int] | None:
         """The function that was compiled to that address, and how far into it that is."""
-        with suppress(OSError):  # the process has ended: what it compiled has its names still
-            if os.stat(self.path).st_size != self._read:  # for each frame: no file is opened
-                self._read_on()
         found = self._holding(address)
         if found is None:
             return None
@@ -252,6 +251,10 @@ class PerfMapSymbols(_SymbolsByOffset):
         return of_map_line(symbol), address - begin
 
     def _holding(self, address: int) -> tuple[int, int, str] | None:
+        with suppress(OSError):  # the process has ended: what it compiled has its names still
+            now = os.stat(self.path)  # for each frame: no file is opened
+            if (now.st_size, now.st_mtime_ns) != self._seen:
+                self._read_on()
         at = bisect_right(self._code, address, key=_begin) - 1
         return self._code[at] if at >= 0 and address < self._code[at][1] else None
 
@@ -268,18 +271,15 @@ class PerfMapSymbols(_SymbolsByOffset):
             return b""
 
     def _read_on(self) -> None:
-        # What was written since; a line that is not whole yet is left.
         handle, status = open_regular(self.path)
-        with os.fdopen(handle, "rb") as file:
-            if status.st_size < self._read:  # another process of that number
-                self._read, self._code = 0, []
-            file.seek(self._read)
-            content = file.read(_MAP_BYTES)
-        whole = content[: content.rfind(b"\n") + 1]
-        self._read += len(whole)
+        with os.fdopen(handle, "rb"):
+            whole, anew = self._map.read(handle, _MAP_BYTES)
+        self._seen = status.st_size, status.st_mtime_ns
+        if anew:  # or it is that of another process of that number
+            self._code = []
         for text in whole.decode("utf-8", "surrogateescape").split("\n"):
             line = parse_line(text)
-            if line is None or not line.size:
+            if line is None or not line.size or len(self._code) == _MOST_LINES:
                 continue
             end = line.start + line.size
             first = bisect_right(self._code, line.start, key=_end)
