@@ -42,7 +42,7 @@ class Node(Service):
         (folder / "add.js").write_text(SCRIPT)
         command = ["node", "--perf-basic-prof", "--no-turbo-inlining", str(folder / "add.js")]
         self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder
         )
         self.pid = self.process.pid
         self.lines("ready")
