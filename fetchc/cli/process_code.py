@@ -113,7 +113,7 @@ def traced(
 ) -> int:
     """Show calls of code that the process compiled, by breakpoints, until the end of the trace.
 
-    Raises TracerError FC0720, FC0709, FC0718.
+    Raises TracerError FC0720, FC0718.
     """
     from fetchc.cli.trace_breakpoints import BreakpointTrace, each_address
     from fetchc.tracer.breakpoints import BreakpointSession, most_breakpoints, too_many

@@ -75,6 +75,8 @@ _COMM_FRESH = 1_000_000_000  # nanoseconds
 _THREAD, _IDENTITY, _CONTENT = slice(12, 16), slice(24, 32), slice(32, None)
 _FOLLOW = 0.01  # seconds between two looks at where methods have moved, without a wake-up
 _SHOWN = 4  # processes in a message
+# What perf_event_open(2) says of events that this kernel has not.
+_ABSENT = (errno.ENODEV, errno.EOPNOTSUPP, errno.EINVAL, errno.ENOENT, errno.ENOSYS)
 _LOOKS = 0xFF  # the looks for threads that get a number of their own
 
 
@@ -637,7 +639,10 @@ def _not_set(pid: int, address: int, error: OSError) -> TracerError:
         notes.append(f"all breakpoints of the processor are taken: {who}")
         other = f"process {others[0]}" if others else "the other one"
         help = f"end {other}, or name fewer functions or variables"
-    elif error.errno not in (errno.EACCES, errno.EPERM):
+    elif error.errno == errno.EMFILE:
+        notes.append("each address takes an open file for each thread and processor")
+        help = "raise the limit of open files: `ulimit -n`"
+    elif error.errno in _ABSENT:
         notes.append("this kernel has no breakpoints of the processor: a guest's may have none")
         help = "probe code of a file by uprobes: `-x FILE`, without `--engine breakpoint`"
     what = f"no breakpoint can be set at {address:#x} of process {pid}"

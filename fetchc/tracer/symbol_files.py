@@ -259,8 +259,10 @@ class PerfMapSymbols(_SymbolsByOffset):
         return self._code[at] if at >= 0 and address < self._code[at][1] else None
 
     def _prologue(self, address: int) -> bytes:
+        from fetchc.debuginfo.dotnet.csharp_names import of_map_line
+
         found = self._holding(address)
-        if found is None or "::" not in found[2]:
+        if found is None or of_map_line(found[2]) == found[2]:
             return b""
         begin, end, _ = found
         try:
