@@ -280,6 +280,8 @@ def test_a_web_service_is_traced_while_its_heap_moves(assembly: Path, requests: 
     assert len(events) >= requests, said
     assert not unlike(events, log)
     assert len(events) == len({event["args"]["n"] for event in events})
+    # A method that moves is followed within a second.
+    assert all(float(took) < 1000 for took in re.findall(r"calls of the ([\d.]+) ms", said))
     if requests > 1_000:  # on a slow machine the method is not compiled again before
         assert len({event["address"] for event in events}) > 1, said
     assert not missing_outside(events, log, said), said
