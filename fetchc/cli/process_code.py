@@ -62,13 +62,18 @@ def prepared(options: Options) -> tuple[str, ...]:
 def _is_asked_for(options: Options, pid: int) -> bool:
     # A name that the map has, or an address in memory of no file.
     names = _functions(options)
-    address = number(options.at or "") if (options.at or "").startswith("0x") else None
+    address = _address(options)
     if address is not None:
         return any(start <= address < end for start, end in anonymous(pid))
     if not names or RunningProcess.map_file_of(pid) is None:
         return False
     has = {one for line in RunningProcess(pid).lines for one in (line.symbol, plain(line.symbol))}
     return all(name in has for name in names)
+
+
+def _address(options: Options) -> int | None:
+    text = options.at or ""
+    return number(text) if text.startswith("0x") else None
 
 
 def compiled_with_types(options: Options, program: Program) -> Program:
@@ -96,11 +101,19 @@ def _functions(options: Options) -> list[str]:
 
 
 def assembly_of(options: Options) -> str:
-    """The path that the process's code of one assembly has: the one with the functions named."""
+    """The path that the process's code of one assembly has: the one with the functions named.
+
+    Without names the one with the address of ``--at``.
+    """
     (pid,) = options.pids
     names = [name for name in _functions(options) if "*" not in name and "?" not in name]
     process = RunningProcess(pid)
-    return f"/proc/{pid}:{process.assembly_of(names) if process.is_dotnet else ''}"
+    if not process.is_dotnet:
+        return f"/proc/{pid}:"
+    address = None if names else _address(options)
+    if address is not None:
+        return f"/proc/{pid}:{process.assembly_at(address)}"
+    return f"/proc/{pid}:{process.assembly_of(names)}"
 
 
 def traced(

@@ -220,6 +220,14 @@ class RunningProcess:
             )
         return next(iter(found), None) or self._own()
 
+    def assembly_at(self, address: int) -> str:
+        """The assembly whose code is at an address; of no line of the map: the program's own."""
+        for line in reversed(self.lines):
+            if line.start <= address < line.start + line.size:
+                name = line.symbol.partition("::")[0].rpartition("] ")[0].rpartition("[")[2]
+                return name or self._own()
+        return self._own()
+
     def _holders(self, name: str) -> set[str]:
         # The assemblies whose lines have a method that the name can mean.
         asked = written(name)

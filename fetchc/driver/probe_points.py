@@ -164,7 +164,7 @@ def _find(program: Program, request: PointRequest) -> ProbePoint:
             )
         from fetchc.driver.refused_points import unknown_start
 
-        warnings = (unknown_start(where),)
+        warnings = (unknown_start(where, program.in_memory),)
     return ProbePoint(site, "entry" if entry else "offset", warnings)
 
 

@@ -212,8 +212,15 @@ def require_start(program: Program, function: Function, address: Address, point:
     )
 
 
-def unknown_start(address: Address) -> Diagnostic:
-    """The warning that the file does not describe the code at an address."""
+def unknown_start(address: Address, in_memory: bool) -> Diagnostic:
+    """The warning that the file, or the process's perf map, does not describe the code there."""
+    if in_memory:
+        return Diagnostic(
+            "FC0606",
+            f"no function begins at {address:#x}, and whether an instruction does is not known",
+            notes=("a breakpoint of the processor inside an instruction is never hit",),
+            help="name a function: `-f NAME`, or the address in its line of the perf map",
+        )
     return Diagnostic(
         "FC0606",
         f"no function is known at {address:#x}, nor whether an instruction starts there",

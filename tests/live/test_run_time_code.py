@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 
 from fetchc.cli import main
+from fetchc.debuginfo.perf_map_format import MapLine, parse_lines
 from fetchc.tracer.bpf.bpf_session import running, unable
 from fetchc.tracer.breakpoints import most_breakpoints
 from fetchc.tracer.perf_ring import PerfRing
@@ -445,6 +446,31 @@ def test_a_machine_without_breakpoints_is_refused(
     assert "perf_event_open: No such file or directory (ENOENT)" in said
     assert "this kernel has no breakpoints of the processor: a guest's may have none" in said
     assert "= help: probe code of a file by uprobes" in said
+
+
+def test_an_address_of_another_assembly_has_its_parameters(
+    service: Service, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["functions", "-p", str(service.pid)]) == 0
+    path = f"/tmp/perf-{service.pid}.map"
+    found: list[MapLine] = []
+    for _ in range(20):  # until the runtime compiles its precompiled code again
+        service.ask("40")
+        service.lines("done")
+        time.sleep(0.15)
+        lines = parse_lines(path, Path(path).read_bytes())
+        if found := [one for one in lines if "System.Console::WriteLine(string)" in one.symbol]:
+            break
+    trace = Trace(service, "value", "--at", f"{found[-1].start:#x}", "--format", "jsonl")
+    service.ask("10")
+    log = service.lines("done")
+    events, _ = trace.ended()
+    assert [event["args"]["value"] for event in events] == [*log, "done"]
+    # Of no method's beginning there is an address alone.
+    inside = ["trace", "%di", "-p", str(service.pid), "--at", f"{found[-1].start + 1:#x}"]
+    assert main([*inside, "--timeout", "0.5"]) in (0, 1)
+    said = capsys.readouterr().err
+    assert "no code any more" not in said
 
 
 def test_newest_code_gets_the_breakpoints_of_older_code(service: Service) -> None:

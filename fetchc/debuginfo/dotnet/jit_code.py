@@ -70,8 +70,10 @@ class JitCode(CodeByMap):
     def versions(self, address: int) -> list[int]:
         """Where all code begins of the method that has code at ``address``; the newest first.
 
-        Empty where another method has that memory now.
+        Empty where another method has that memory now. An address where no code has begun stays.
         """
+        if address not in self._order:
+            return [address]
         begins = self._begins.get(self._names.get(address, ""), [])
         return sorted(begins, key=self._order.__getitem__, reverse=True)
 
