@@ -18,6 +18,7 @@ from struct import Struct
 
 from fetchc.debuginfo.running_process import own_number
 from fetchc.debuginfo.safe_open import listed, read_regular, resolved
+from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.tracer.tracefs import refused, started
 
 TYPE_CHECKING = False
@@ -79,7 +80,7 @@ def _folder(pid: int) -> str:
         for pair in read_regular(f"/proc/{pid}/environ", 1 << 22).split(b"\0"):
             if pair.startswith(b"TMPDIR=/"):
                 inside = os.fsdecode(pair.partition(b"=")[2])
-    return resolved(f"/proc/{pid}/root", inside)
+    return of_process(resolved(f"/proc/{pid}/root", inside), None)[0]
 
 
 def _connected(port: socket.socket, folder: str, name: str, pid: int, owner: int) -> bool:
