@@ -88,7 +88,7 @@ class Checker(SiteTypes):
                 if resolved.value is not None or resolved.variants:
                     return type_rules("rust")
                 return type_rules("c++") if resolved.is_library else self.rules
-            case InterfaceType() | ChannelType():
+            case InterfaceType() | ChannelType() | MapType():
                 return type_rules("go")
             case _:
                 return self.rules
@@ -342,13 +342,16 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
                 from fetchc.check.array_ranges import grid_element
 
                 return grid_element(checker, base, node)
-        resolved, found = checker.resolved(base.type), None
+        within, found = base, None
         if rules.dereferences and checker.rules.referent is not None:
-            resolved = checker.resolved(checker.rules.referent(checker, base).type)
-        if _is_map(resolved):
-            from fetchc.check.walks import looked_up
+            within = checker.rules.referent(checker, base)
+        resolved = checker.resolved(within.type)
+        if rules.references or isinstance(resolved, StructType | MapType):
+            has_keys = checker.rules_for(resolved).has_keys
+            if has_keys is not None and has_keys(checker, within):
+                from fetchc.check.walks import looked_up
 
-            return looked_up(checker, base, node.index, node.span, node.index_span)
+                return looked_up(checker, base, node.index, node.span, node.index_span)
         if isinstance(resolved, StructType):
             block_element = checker.rules_for(resolved).block_element
             if block_element is not None:
@@ -361,7 +364,8 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
         at = node.range_span
         help = "write `a[0:4]` for the elements from 0 up to 3"
         raise reject("FC0101", "a range has two numbers", at, "too many", help=help)
-    if rules.dereferences or isinstance(checker.resolved(base.type), StructType):
+    refers = rules.dereferences or rules.references
+    if refers or isinstance(checker.resolved(base.type), StructType):
         from fetchc.check.walks import entries
 
         if (element := entries(checker, base, node)) is not None:
@@ -380,14 +384,6 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
     else:
         end = high if isinstance(high, int) else checker.check(high)
     return element_range(checker, base, first, end, node.span, node.range_span)
-
-
-def _is_map(resolved: Type) -> bool:
-    if isinstance(resolved, StructType):
-        if resolved.value is not None:
-            return "Map<" in resolved.name.partition("<")[0] + "<"
-        return resolved.is_library and resolved.name.partition("<")[0].endswith("map")
-    return isinstance(resolved, MapType)
 
 
 def _dereference(checker: Checker, operand: Typed, span: Span) -> Typed:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from fetchc.check.members import named_member
 from fetchc.check.type_rules import TypeRules
+from fetchc.program.types import StructType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.cpp_library import LibraryClass
     from fetchc.check.typed_tree import Typed
+    from fetchc.check.walks import TextParts, Walked
     from fetchc.program.entities import Variable
     from fetchc.quantities import TypeId
     from fetchc.source import Span
@@ -118,6 +120,25 @@ def _index_help(checker: Checker, base: Typed, span: Span) -> str:
     return f"the program computes where an element is; fetch {', '.join(ends)}" if ends else ""
 
 
+def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
+    from fetchc.check.cpp_containers import container
+
+    return container(checker, base, span)
+
+
+def _has_keys(checker: Checker, base: Typed) -> bool:
+    resolved = checker.resolved(base.type)
+    if not isinstance(resolved, StructType) or not resolved.is_library:
+        return False
+    return resolved.name.partition("<")[0].endswith("map")
+
+
+def _text_parts(checker: Checker, key: Typed) -> TextParts | None:
+    from fetchc.check.cpp_containers import text_parts
+
+    return text_parts(checker, key)
+
+
 def _method(checker: Checker, base: Typed, name: str, name_span: Span) -> Typed | None:
     from fetchc.check.cpp_library_methods import method
 
@@ -157,6 +178,9 @@ CPP = TypeRules(
     container_size=_container_size,
     index_help=_index_help,
     dereference=_dereference,
+    container=_container,
+    has_keys=_has_keys,
+    text_parts=_text_parts,
     method=_method,
     numbered_part=_numbered_part,
     move_pointer=_move_pointer,

@@ -9,7 +9,15 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.members import unchecked_assumption
 from fetchc.check.type_rules import TypeRules
-from fetchc.check.typed_tree import AssumedClass, AssumedVariant, Convert, Pointee, Shift, Subobject
+from fetchc.check.typed_tree import (
+    Address,
+    AssumedClass,
+    AssumedVariant,
+    Convert,
+    Pointee,
+    Shift,
+    Subobject,
+)
 from fetchc.check.unknown_names import refuse_member
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import (
@@ -30,8 +38,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
+    from fetchc.check.walks import TextParts, Walked
     from fetchc.diag.diagnostic import Diagnostic
-    from fetchc.program.entities import Property
+    from fetchc.program.entities import EntryCollection, Property
     from fetchc.program.protocol import ObjectTypes
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
@@ -259,11 +268,65 @@ def _unknown_type(checker: Checker) -> tuple[str, str]:
     return "", "; name the folder of the assembly that has it: `--reference DIR`"
 
 
+# ------------------------------------------------------------------------------
+# Collections whose elements are entries of an array; targets/runtime/dotnet has their fields.
+
+
+def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
+    from fetchc.check.indexing import element_at
+    from fetchc.check.walks import MOST, Strided, Walked, cursor
+
+    said = _collection(checker, base)
+    if said is None:
+        return None
+    holder = members.follow_pointer(checker, base, span)
+
+    def part(node: Typed, name: str) -> Typed:
+        return members.named_member(checker, node, name, span) if name else node
+
+    first = element_at(checker, part(holder, said.entries), 0, span, span)
+    address = Address(first, checker.pointer_to(first.type), span)
+    used, count, version = (part(holder, one) for one in (said.used, said.count, said.version))
+    entry = Pointee(cursor(checker, first.type, span), first.type, span)
+    free = (part(entry, said.free), said.free_added) if said.free else None
+    way = Strided(address, used, checker.size(first.type) or 0, count, free, version)
+    key = part(entry, said.key) if said.key else None
+    return part(entry, said.value), Walked(way, MOST, span, key)
+
+
+def _collection(checker: Checker, base: Typed) -> EntryCollection | None:
+    dotnet, resolved = checker.program.dotnet, checker.resolved(base.type)
+    if dotnet is None or not isinstance(resolved, PointerType):
+        return None
+    return dotnet.collection(checker.bare(resolved.target))
+
+
+def _has_keys(checker: Checker, base: Typed) -> bool:
+    said = _collection(checker, base)
+    return said is not None and bool(said.key)
+
+
+def _text_parts(checker: Checker, key: Typed) -> TextParts | None:
+    resolved = checker.resolved(key.type)
+    target = checker.resolved(resolved.target) if isinstance(resolved, PointerType) else None
+    if not isinstance(target, SequenceType) or not target.text or target.value:
+        return None
+    from fetchc.check.walks import TextParts
+
+    length = members.subobject(
+        members.follow_pointer(checker, key, key.span), target.length, key.span
+    )
+    return TextParts(key, target.elements.offset, length, 2)
+
+
 DOTNET = TypeRules(
     accessor=_by_getter,
     assume_member=_assume_member,
     no_members_help=_no_members_help,
     cast_pointer=_cast_reference,
     is_reference=_is_class,
+    container=_container,
+    has_keys=_has_keys,
+    text_parts=_text_parts,
     unknown_type=_unknown_type,
 )

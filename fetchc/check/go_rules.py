@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fetchc.check.type_rules import TypeRules
 from fetchc.check.typed_tree import Convert
-from fetchc.program.types import ChannelType, InterfaceType
+from fetchc.program.types import ChannelType, InterfaceType, MapType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
+    from fetchc.check.walks import Walked
     from fetchc.program.types import Type
     from fetchc.quantities import TypeId
     from fetchc.source import Span
@@ -47,6 +48,16 @@ def _slice_count(checker: Checker, node: tree.Range, what: str, span: Span) -> T
     from fetchc.check.go_slices import slice_count
 
     return slice_count(checker, node, what, span)
+
+
+def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
+    from fetchc.check.go_maps import container
+
+    return container(checker, base, span)
+
+
+def _has_keys(checker: Checker, base: Typed) -> bool:
+    return isinstance(checker.resolved(base.type), MapType)
 
 
 def _convert(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Typed | None:
@@ -98,6 +109,8 @@ GO = TypeRules(
     target_member=_target_member,
     slice=_slice,
     slice_count=_slice_count,
+    container=_container,
+    has_keys=_has_keys,
     convert=_convert,
     refuse_cast=_refuse_cast,
     unknown_type=_unknown_type,

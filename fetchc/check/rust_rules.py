@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
+    from fetchc.check.walks import Walked
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.types import Member
     from fetchc.source import Span
@@ -154,10 +155,27 @@ def unchecked_variant(checker: Checker, one: AssumedVariant) -> Diagnostic:
     )
 
 
+# ------------------------------------------------------------------------------
+# Maps and sets.
+
+
+def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
+    from fetchc.check.rust_collections import container
+
+    return container(checker, base, span)
+
+
+def _has_keys(checker: Checker, base: Typed) -> bool:
+    resolved = checker.resolved(base.type)
+    return isinstance(resolved, StructType) and "Map<" in resolved.name.partition("<")[0] + "<"
+
+
 RUST = TypeRules(
     wrapped_member=_wrapped_member,
     assume_member=_assume_variant,
     referent=_within,
     dereference=_dereferenced,
+    container=_container,
+    has_keys=_has_keys,
     reader_value=_reader_value,
 )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
+    from fetchc.check.walks import TextParts, Walked
     from fetchc.program.entities import Variable
     from fetchc.program.types import Member, PointerType, StructType, Type
     from fetchc.quantities import TypeId
@@ -69,6 +70,10 @@ class TypeRules(Record):
     * ``slice(checker, node)``, ``slice_count(checker, node, what, span)``: a slice expression, its
       ``len`` or ``cap``.
     * ``dereference(checker, pointer, span)``: ``*e`` of what is not a pointer.
+    * ``container(checker, base, span)``: an element of a container whose elements no offset leads
+      to, of a map a value; and the walk that finds them.
+    * ``has_keys(checker, base)``: whether ``base[7]`` is the value of the key 7.
+    * ``text_parts(checker, key)``: where the characters of a string are.
 
     Calls:
 
@@ -113,6 +118,9 @@ class TypeRules(Record):
     slice: Callable[[Checker, tree.Index | tree.Range], Typed | None] | None = None
     slice_count: Callable[[Checker, tree.Range, str, Span], Typed | None] | None = None
     dereference: Callable[[Checker, Typed, Span], Typed | None] | None = None
+    container: Callable[[Checker, Typed, Span], tuple[Typed, Walked] | None] | None = None
+    has_keys: Callable[[Checker, Typed], bool] | None = None
+    text_parts: Callable[[Checker, Typed], TextParts | None] | None = None
     method: Callable[[Checker, Typed, str, Span], Typed | None] | None = None
     numbered_part: Callable[[Checker, Typed, str, Span, Span], Typed] | None = None
     cast_pointer: Callable[[Checker, TypeId, Typed, PointerType, Span], Typed | None] | None = None

@@ -1,5 +1,8 @@
 """Elements of containers that no offset leads to: lists, trees, tables.
 
+What a container of a language's library consists of is known to that language's rules
+(``container`` of :class:`~fetchc.check.type_rules.TypeRules`): modules that import this one.
+
 Such an expression is one element, whose address is in a cursor, and its walk
 (:attr:`fetchc.check.checker.Checker.walk`) says which elements there are. What is selected of the
 expression is selected of each of them: ``list(head, next).name`` are all names.
@@ -10,15 +13,13 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.builtins import container_of, offset_of
 from fetchc.check.conversions import decayed, type_named
-from fetchc.check.typed_tree import Address, Constant, Pointee, Special, Subobject
+from fetchc.check.typed_tree import Address, Pointee, Ranged, Special, Subobject
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.types import (
-    ArrayType,
     BoolType,
     CharType,
     EnumType,
     IntType,
-    MapType,
     PointerType,
     SequenceType,
     StringType,
@@ -32,29 +33,33 @@ from fetchc.syntax.expression_parser import as_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.quantities import TypeId
 
 __all__ = [
+    "MOST",
+    "SLOTS",
     "BTree",
     "BucketMap",
     "HashTable",
     "Linked",
+    "Store",
     "Strided",
     "SwissMap",
+    "TextParts",
     "Tree",
     "Walked",
+    "at_path",
     "begin",
     "cursor",
     "entries",
     "listed",
     "looked_up",
     "offset",
+    "pointer_target",
     "text_parts",
+    "unknown_layout",
 ]
 
 MOST = 32
@@ -90,11 +95,18 @@ class Tree(Record):
 
 
 class Strided(Record):
-    """``count`` elements of ``each`` bytes side by side, from where ``first`` points on."""
+    """``used`` elements of ``each`` bytes side by side, from where ``first`` points on.
+
+    Free ones are those of which the number ``free[0]``, with ``free[1]`` added, has its highest bit
+    set; ``count`` are the others. ``version`` is what the container counts its changes in.
+    """
 
     first: Typed
-    count: Typed
+    used: Typed
     each: int
+    count: Typed
+    free: tuple[Typed, int] | None = None
+    version: Typed | None = None
 
 
 class HashTable(Record):
@@ -125,11 +137,25 @@ class BTree(Record):
     values: tuple[int, int]
 
 
+SLOTS = 8
+"""Entries of a group, or bucket, of a Go map."""
+
+
+class Store(Record):
+    """Keys or values of a group: the offset of the first, and the bytes from one to the next.
+
+    ``apart``: a pointer to each is stored.
+    """
+
+    offset: int
+    each: int
+    apart: bool
+
+
 class SwissMap(Record):
     """A map of Go from 1.24 on: ``map`` is the pointer to its header, of the type ``header``.
 
-    A key is at the first cursor, its value at the second one. Each of ``stores`` is the offset of
-    the first of them in a group, and the bytes from one to the next.
+    A key is at the first cursor, its value at the second one. ``stores`` are those of a group.
     """
 
     map: Typed
@@ -137,7 +163,7 @@ class SwissMap(Record):
     table: TypeId
     groups: TypeId
     group_bytes: int
-    stores: tuple[tuple[int, int], tuple[int, int]]
+    stores: tuple[Store, Store]
 
 
 class BucketMap(Record):
@@ -147,7 +173,7 @@ class BucketMap(Record):
     header: TypeId
     bucket_bytes: int
     overflow: int
-    stores: tuple[tuple[int, int], tuple[int, int]]
+    stores: tuple[Store, Store]
 
 
 class Walked(Record):
@@ -161,6 +187,18 @@ class Walked(Record):
     span: Span
     key: Typed | None = None
     wanted: int | bytes | None = None
+
+
+class TextParts(Record):
+    """A string: ``length`` units, ``lead`` bytes behind where ``data`` points.
+
+    A ``unit`` is a byte of UTF-8, or two of UTF-16.
+    """
+
+    data: Typed
+    lead: int
+    length: Typed
+    unit: int
 
 
 def cursor(checker: Checker, target: TypeId, span: Span, number: int = 0) -> Special:
@@ -229,6 +267,9 @@ def _whole(checker: Checker, base: Typed, node: tree.Call) -> tuple[Typed, Walke
     found = _container(checker, base, span)
     if found is not None:
         return found
+    if isinstance(base, Ranged):
+        what = "a range whose length varies has its elements side by side already"
+        raise reject("FC0304", what, base.span, "a range", help="write it without `list`")
     count = length(checker, base, base.span)
     first = element_at(checker, base, 0, span, base.span)
     each = checker.size(first.type) or 0
@@ -240,13 +281,13 @@ def _whole(checker: Checker, base: Typed, node: tree.Call) -> tuple[Typed, Walke
         raise reject("FC0304", what, base.span, "not supported")
     address = Address(first, checker.pointer_to(first.type), span)
     element = Pointee(cursor(checker, first.type, span), first.type, span)
-    return element, Walked(Strided(address, count, each), MOST, span)
+    return element, Walked(Strided(address, count, each, count), MOST, span)
 
 
 def _chained(
     checker: Checker, node: tree.Call, head: Typed, path: tree.Expression
 ) -> tuple[Typed, Walked]:
-    target = _target(checker, head)
+    target = pointer_target(checker, head)
     if not isinstance(checker.resolved(target), StructType) or checker.size(target) is None:
         raise reject(
             "FC0305",
@@ -257,7 +298,7 @@ def _chained(
         )
     element = Pointee(cursor(checker, target, node.span), target, node.span)
     following = _member(checker, element, path)
-    leads_to = _target(checker, following, path.span)
+    leads_to = pointer_target(checker, following, path.span)
     same = checker.bare(leads_to) == checker.bare(target)
     if not same and not isinstance(checker.resolved(leads_to), VoidType):
         raise reject(
@@ -287,7 +328,7 @@ def _embedded(
     following = members.named_member(
         checker, Pointee(cursor(checker, link.type, span), link.type, span), "next", path.span
     )
-    of_head = Pointee(head, _target(checker, head), head.span)
+    of_head = Pointee(head, pointer_target(checker, head), head.span)
     stop: Typed | None = head
     try:
         first = members.named_member(checker, of_head, "next", head.span)
@@ -312,7 +353,7 @@ def entries(checker: Checker, base: Typed, node: tree.Range) -> Typed | None:
     does not begin with the first element, or its bounds are no constants.
     """
     found = _container(checker, base, node.span)
-    if found is None:
+    if found is None or _side_by_side(checker, found[1]):
         return None
     value, walked = found
     begin(checker, walked.replaced(most=_most(checker, base, node)))
@@ -324,56 +365,49 @@ def looked_up(checker: Checker, base: Typed, key: int | bytes, span: Span, key_s
     found = _container(checker, base, span)
     if found is None or found[1].key is None:
         spelled = checker.spell(base.type)
-        help = "a map whose entries can be walked: of Go, Rust or libstdc++"
+        help = "a map whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++"
         raise reject("FC0304", f"`{spelled}` has no keys", key_span, "a key", help=help)
     value, walked = found
     assert walked.key is not None
-    numbers = IntType | CharType | EnumType | BoolType
-    takes = bytes if text_parts(checker, walked.key) else int
-    if not isinstance(key, takes) or (
-        takes is int and not isinstance(checker.resolved(walked.key.type), numbers)
-    ):
+    text = text_parts(checker, walked.key)
+    if isinstance(key, bytes):
+        fits = text is not None
+    else:
+        numbers = IntType | CharType | EnumType | BoolType
+        fits = text is None and isinstance(checker.resolved(walked.key.type), numbers)
+    if not fits:
         spelled = checker.spell(walked.key.type)
         raise reject("FC0304", f"the keys are of the type `{spelled}`", key_span, "another key")
+    if text is not None and text.unit > 1 and isinstance(key, bytes):
+        try:
+            key = key.decode().encode("utf-16-le")
+        except UnicodeDecodeError:
+            raise reject("FC0304", "no text of UTF-16 has these bytes", key_span, "a key") from None
     begin(checker, walked.replaced(most=1, wanted=key))
     return value
 
 
-def text_parts(checker: Checker, key: Typed) -> tuple[Typed, Typed] | None:
-    """The pointer to the bytes of a string, and their number; None of what is no string."""
+def text_parts(checker: Checker, key: Typed) -> TextParts | None:
+    """Where the characters of a string are; None of what is no string."""
     resolved = checker.resolved(key.type)
     if isinstance(resolved, StringType):
-        words = [members.subobject(key, one, key.span) for one in resolved.members[:2]]
-        return words[0], words[1]
-    if not isinstance(resolved, StructType) or not resolved.is_library:
-        return None
-    from fetchc.check.cpp_library import library_class, required_member
-
-    found = library_class(checker, key.type, key.span)
-    if found is None or len(found.units) != 2:
-        return None
-    first, length = (required_member(checker, key, path, key.span) for path in found.units)
-    wide = _target(checker, first)
-    return (first, length) if checker.size(wide) == 1 else None
+        data, length = [members.subobject(key, one, key.span) for one in resolved.members[:2]]
+        return TextParts(data, resolved.lead, length, 1)
+    find = checker.rules_for(resolved).text_parts
+    return None if find is None else find(checker, key)
 
 
 def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
     # An element, or of a map a value, and its walk; None where nothing has to be walked.
     if checker.site.language.dereferences and checker.rules.referent is not None:
         base = checker.rules.referent(checker, base)
-    resolved = checker.resolved(base.type)
-    if isinstance(resolved, MapType):
-        return _go_map(checker, base, resolved, span)
-    if isinstance(resolved, StructType) and resolved.value is not None:
-        return _rust_table(checker, base, span)
-    if not isinstance(resolved, StructType) or not resolved.is_library:
-        return None
-    from fetchc.check.cpp_library import library_class
+    find = checker.rules_for(checker.resolved(base.type)).container
+    return None if find is None else find(checker, base, span)
 
-    found = library_class(checker, base.type, span)
-    if found is None or not found.walk:
-        return None
-    return _library(checker, base, found.walk, span)
+
+def _side_by_side(checker: Checker, walked: Walked) -> bool:
+    # Whether a range of it is one of an array.
+    return isinstance(walked.way, Strided) and walked.way.free is None
 
 
 def _most(checker: Checker, base: Typed, node: tree.Range) -> int:
@@ -390,197 +424,6 @@ def _most(checker: Checker, base: Typed, node: tree.Range) -> int:
     )
 
 
-def _library(
-    checker: Checker, base: Typed, walk: Mapping[str, Any], span: Span
-) -> tuple[Typed, Walked]:
-    from fetchc.check.cpp_library import member_at
-
-    holder = members.follow_pointer(checker, base, span)
-    of = holder
-
-    def part(node: Typed, path: str) -> Typed:
-        found = member_at(checker, node, path, span, checker.resolved(of.type))
-        if found is None:
-            raise _unknown(checker, base, span)
-        return found
-
-    of = part(holder, walk["of"]) if "of" in walk else holder
-    first = part(holder, walk["first"])
-    count = part(holder, walk["count"]) if "count" in walk else None
-    here = cursor(checker, _target(checker, first), span)
-    links = [part(here, path) for path in walk["links"]]
-    head: Typed | None = None
-    if "head" in walk:
-        node = part(holder, walk["head"])
-        head = Address(node, checker.pointer_to(node.type), span)
-    element = part(here, walk["element"])
-    way: Linked | Tree
-    if len(links) == 1:
-        way = Linked(first, links[0], head, count)
-    else:
-        assert head is not None
-        assert count is not None
-        way = Tree(first, head, links[0], links[1], links[2], count)
-    if "pairs" not in walk:
-        return element, Walked(way, MOST, span)
-    pairs = [member_at(checker, element, path, span) for path in walk["pairs"] if path]
-    pair = next((one for one in pairs if one is not None), element)
-    key, value = part(pair, "first"), part(pair, "second")
-    return value, Walked(way, MOST, span, key)
-
-
-# Source: hashbrown, src/raw/mod.rs (RawTableInner, Bucket): the highest bit of a control byte is
-# set where its slot is empty or deleted; the elements are in front of those, the first one last.
-_RUST_TABLE = "hashbrown::raw::RawTable<"
-
-
-def _rust_table(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
-    node = base
-    for name in ("base", "map", "base", "table"):
-        resolved = checker.resolved(node.type)
-        if isinstance(resolved, StructType) and resolved.name.startswith(_RUST_TREE):
-            return _rust_tree(checker, node, resolved, span)
-        found = [one for one in getattr(resolved, "members", ()) if one.name == name]
-        node = members.subobject(node, found[0], span) if found else node
-    resolved = checker.resolved(node.type)
-    if not isinstance(resolved, StructType) or not resolved.name.startswith(_RUST_TABLE):
-        return None
-    item = _named(checker, _arguments(resolved.name)[0], span)
-    control = _at(checker, node, ("table", "ctrl", "pointer"), span)
-    mask, count = (_at(checker, node, ("table", one), span) for one in ("bucket_mask", "items"))
-    way = HashTable(control, mask, count, checker.size(item) or 0)
-    element = Pointee(cursor(checker, item, span), item, span)
-    key, value = (members.named_member(checker, element, one, span) for one in ("__0", "__1"))
-    if not checker.size(value.type):  # a set is a map of `()`
-        return key, Walked(way, MOST, span)
-    return value, Walked(way, MOST, span, key)
-
-
-def _named(checker: Checker, name: str, span: Span) -> TypeId:
-    return type_named(checker, tree.NamedType(None, name, (), "", span))
-
-
-def _arguments(name: str) -> list[str]:
-    # Those of a generic type, by its name.
-    found, depth = [""], 0
-    for character in name.partition("<")[2].removesuffix(">"):
-        depth += (character in "<([{") - (character in ">)]}")
-        if character == "," and not depth:
-            found.append("")
-        else:
-            found[-1] += character
-    return [one.strip() for one in found]
-
-
-# Source: library/alloc/src/collections/btree/node.rs: LeafNode, InternalNode, NodeRef.
-_RUST_TREE = "alloc::collections::btree::map::BTreeMap<"
-_RUST_NODE = "alloc::collections::btree::node::"
-
-
-def _rust_tree(
-    checker: Checker, node: Typed, resolved: StructType, span: Span
-) -> tuple[Typed, Walked] | None:
-    parts = {one.name: members.subobject(node, one, span) for one in resolved.members}
-    option = checker.resolved(parts["root"].type)
-    if not isinstance(option, StructType):
-        return None
-    some = [one.member for one in option.variants if one.member.name == "Some"]
-    inside = None if not some else checker.resolved(some[0].type)
-    if not isinstance(inside, StructType) or not inside.members:
-        return None
-    holder = members.subobject(parts["root"], some[0], span)
-    reference = members.subobject(holder, inside.members[0], span)
-    arguments = _arguments(resolved.name)
-    key_type, value_type = (_named(checker, one, span) for one in arguments[:2])
-    leaf, internal = (
-        _named(checker, f"{_RUST_NODE}{one}<{arguments[0]}, {arguments[1]}>", span)
-        for one in ("LeafNode", "InternalNode")
-    )
-    keys, values = (
-        (offset(checker, leaf, (name,), span), checker.size(one) or 0)
-        for name, one in (("keys", key_type), ("vals", value_type))
-    )
-    root, height = (
-        _at(checker, reference, path, span) for path in (("node", "pointer"), ("height",))
-    )
-    way = BTree(root, height, parts["length"], leaf, internal, keys, values)
-    key, value = (
-        Pointee(cursor(checker, one, span, number), one, span)
-        for number, one in enumerate((key_type, value_type))
-    )
-    if not values[1]:  # a set
-        return key, Walked(way, MOST, span)
-    return value, Walked(way, MOST, span, key)
-
-
-def _go_map(checker: Checker, base: Typed, resolved: MapType, span: Span) -> tuple[Typed, Walked]:
-    header = resolved.header
-    swiss = _type_at(checker, header, ("dirPtr",))
-    way: SwissMap | BucketMap
-    if swiss is not None:
-        table = _pointed(checker, _pointed(checker, swiss))
-        groups = _type_at(checker, table, ("groups",))
-        data = None if groups is None else _type_at(checker, groups, ("data",))
-        if groups is None or data is None:
-            raise _unknown(checker, base, span)
-        group = _pointed(checker, data)
-        stores = _stores(checker, base, group, span)
-        way = SwissMap(base, header, table, groups, checker.size(group) or 0, stores)
-    else:
-        buckets = _type_at(checker, header, ("buckets",))
-        if buckets is None:
-            raise _unknown(checker, base, span)
-        bucket = _pointed(checker, buckets)
-        overflow = offset(checker, bucket, ("overflow",), span)
-        stores = _stores(checker, base, bucket, span)
-        way = BucketMap(base, header, checker.size(bucket) or 0, overflow, stores)
-    key, value = (
-        Pointee(cursor(checker, one, span, number), one, span)
-        for number, one in enumerate((resolved.key, resolved.element))
-    )
-    return value, Walked(way, MOST, span, key)
-
-
-def _stores(
-    checker: Checker, base: Typed, holder: TypeId, span: Span
-) -> tuple[tuple[int, int], tuple[int, int]]:
-    # Keys and values, each in an array, or both in one of pairs.
-    resolved = checker.resolved(base.type)
-    assert isinstance(resolved, MapType)
-    found: list[tuple[int, int]] = []
-    for names, wanted in ((("keys", "key"), resolved.key), (("values", "elem"), resolved.element)):
-        plural, single = names
-        path: tuple[str | int, ...] = (plural, 0)
-        array = _type_at(checker, holder, (plural,))
-        if array is None and plural == "values":
-            path, array = ("elems", 0), _type_at(checker, holder, ("elems",))
-        if array is None:
-            path, array = ("slots", 0, single), _type_at(checker, holder, ("slots",))
-        rows = None if array is None else checker.resolved(array)
-        stored = _type_at(checker, holder, path)
-        if not isinstance(rows, ArrayType) or rows.count != _SLOTS or stored is None:
-            raise _unknown(checker, base, span)
-        if checker.bare(stored) != checker.bare(wanted):
-            raise _unknown(checker, base, span)  # larger ones are behind a pointer
-        stride = checker.size(rows.element) or 0
-        found.append((offset(checker, holder, path, span), stride))
-    return found[0], found[1]
-
-
-_SLOTS = 8  # of a group, of a bucket
-
-
-def _type_at(checker: Checker, holder: TypeId, path: tuple[str | int, ...]) -> TypeId | None:
-    node: Typed = Pointee(Constant(0, checker.pointer_to(holder), _NOWHERE), holder, _NOWHERE)
-    try:
-        return _at(checker, node, path, _NOWHERE).type
-    except CompileError:
-        return None
-
-
-_NOWHERE = Span(0, 0)
-
-
 def offset(checker: Checker, holder: TypeId, path: tuple[str | int, ...], span: Span) -> int:
     """The offset of what ``path`` leads to in an object of the type ``holder``, in bytes."""
     steps = [
@@ -590,7 +433,8 @@ def offset(checker: Checker, holder: TypeId, path: tuple[str | int, ...], span: 
     return offset_of(checker, holder, tree.Path(tuple(steps), span), span).value
 
 
-def _at(checker: Checker, node: Typed, path: tuple[str | int, ...], span: Span) -> Typed:
+def at_path(checker: Checker, node: Typed, path: tuple[str | int, ...], span: Span) -> Typed:
+    """What the names of members and the indices of elements lead to from ``node``."""
     from fetchc.check.indexing import element_at
 
     for one in path:
@@ -601,12 +445,8 @@ def _at(checker: Checker, node: Typed, path: tuple[str | int, ...], span: Span) 
     return node
 
 
-def _pointed(checker: Checker, pointer: TypeId) -> TypeId:
-    resolved = checker.resolved(pointer)
-    return resolved.target if isinstance(resolved, PointerType) else pointer
-
-
-def _unknown(checker: Checker, base: Typed, span: Span) -> CompileError:
+def unknown_layout(checker: Checker, base: Typed, span: Span) -> CompileError:
+    """FC0314, for ``raise unknown_layout(...)``: its members are other ones."""
     return reject(
         "FC0314",
         f"where the entries of a `{checker.spell(base.type)}` are is not known",
@@ -616,7 +456,8 @@ def _unknown(checker: Checker, base: Typed, span: Span) -> CompileError:
     )
 
 
-def _target(checker: Checker, pointer: Typed, span: Span | None = None) -> TypeId:
+def pointer_target(checker: Checker, pointer: Typed, span: Span | None = None) -> TypeId:
+    """What ``pointer`` points to; raises CompileError FC0305 of what is no pointer."""
     resolved = checker.resolved(pointer.type)
     if not isinstance(resolved, PointerType):
         what = f"`{checker.spell(pointer.type)}` is not a pointer"

@@ -121,7 +121,8 @@ class Walk:
             asm.store(FRAME, self._words + WORD * number, R1, 8)
         asm.store(FRAME, self._words, R8, 8)
         cursors = FRAME, self._words + WORD
-        kept = [one for one in (loop.count, loop.version) if one is not None]
+        checked = (loop.count, loop.version, loop.writing)
+        kept = [one for one in checked if one is not None]
         check = _Straight(loop.check, kept, loop, self._target, asm, cursors, self._used)
         self._stack = check.stack_used
         check.emit(0, len(loop.check), failed)
@@ -132,6 +133,12 @@ class Walk:
         if loop.version is not None:
             check.value(R1, loop.version)
             asm.store(FRAME, version, R1, 8)
+        if loop.writing is not None:
+            idle = asm.fresh()
+            check.value(R1, loop.writing)
+            asm.jump_if("eq", R1, 0, idle)
+            self._flag(CHANGED)
+            asm.place(idle)
         self._rounds()
         if larger is not None:
             asm.load(R1, R8, at + FLAGS, 2)
@@ -144,6 +151,9 @@ class Walk:
                 check.value(R1, result)
                 asm.load(R2, base, offset, 8)
                 asm.jump_if_both("ne", R1, R2, changed)
+        if loop.writing is not None:
+            check.value(R1, loop.writing)
+            asm.jump_if("ne", R1, 0, changed)
         for label, flag in ((changed, CHANGED), (failed, UNREAD)):
             if asm.leads_to(label):
                 asm.jump(done)

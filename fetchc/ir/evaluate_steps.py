@@ -119,16 +119,19 @@ class _Run:
         after = self._checked(loop, cursors)
         if after is None:
             flags |= UNREAD
-        elif after != before:
+        elif after != before or before[2] or after[2]:
             flags |= CHANGED
         return Entries(tuple(found), flags, many if loop.count is None else before[0])
 
-    def _checked(self, loop: Loop, cursors: Sequence[int]) -> tuple[int, int] | None:
+    def _checked(self, loop: Loop, cursors: Sequence[int]) -> tuple[int, int, int] | None:
         run = self._values_of(loop.check, cursors)
         if not run._evaluated(0, len(loop.check)):
             return None
-        both = [0 if one is None else run._values[one] for one in (loop.count, loop.version)]
-        return both[0], both[1]
+        count, version, writing = (
+            0 if one is None else run._values[one]
+            for one in (loop.count, loop.version, loop.writing)
+        )
+        return count, version, writing
 
     def _rounds(self, loop: Loop, cursors: list[int], found: list[Recorded]) -> tuple[int, int]:
         many = 0

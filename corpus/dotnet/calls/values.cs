@@ -105,8 +105,20 @@ public class Values {
         var map = new Dictionary<string, string> { { "a", "1" }, { "b", "2" }, { "c", "3" }, { "d", null } };
         Func<string, bool> remove = map.Remove;
         foreach (string key in new[] { "b", "no", "d", "a" }) {
-            Told("Dictionary.Remove", "this.Count", map.Count.ToString(), "(string)key", T(key));
+            string entries = string.Join(", ", map.Select(one => "{\"key\": " + T(one.Key) + ", \"value\": " + T(one.Value) + "}"));
+            string found;
+            map.TryGetValue("nb", out found);
+            Told("Dictionary.Remove", "this.Count", map.Count.ToString(), "(string)key", T(key),
+                "((Dictionary<string, string>)this)[:]", "[" + entries + "]",
+                "((Dictionary<string, string>)this)[\\\"nb\\\"]", T(found));
             remove(key);
+            map["n" + key] = key;  // in the entry that is free again
+        }
+        var set = new HashSet<string> { "a", "b", "c", "d" };
+        Func<string, bool> remove_item = set.Remove;
+        foreach (string key in new[] { "d", "b", "no", "a" }) {
+            Told("HashSet.Remove", "((HashSet<string>)this)[:]", "[" + string.Join(", ", set.Select(T)) + "]");
+            remove_item(key);
         }
     }
 

@@ -16,7 +16,7 @@ from fetchc.debuginfo.dotnet.assemblies import (
     version_of,
 )
 from fetchc.debuginfo.dotnet.class_layout import must_fit, must_have_texts_at
-from fetchc.debuginfo.dotnet.closed_types import ClosedTypes
+from fetchc.debuginfo.dotnet.closed_types import ClosedTypes, Instance
 from fetchc.debuginfo.dotnet.dotnet_types import DotnetTypes, WrittenTypes
 from fetchc.debuginfo.dotnet.jit_code import JitCode
 from fetchc.debuginfo.dotnet.metadata_signatures import class_spelled
@@ -38,7 +38,7 @@ from fetchc.debuginfo.safe_open import is_regular
 from fetchc.debuginfo.without_dwarf import NoEvidence
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.program.compiler import compiler_of
-from fetchc.program.entities import Function
+from fetchc.program.entities import EntryCollection, Function
 from fetchc.program.types import VoidType
 from fetchc.quantities import Address, ByteSize, DieOffset, FileOffset, TypeId
 from fetchc.target.dotnet_runtimes import runtime
@@ -400,6 +400,15 @@ class DotnetMetadata:
 
             program._objects = DotnetObjects(program._types, program._types.header)
         return program._objects
+
+    def collection(self, type_id: TypeId) -> EntryCollection | None:
+        """The members of a class that is a collection of entries, as the target's tables say."""
+        types = self._program._types
+        number = types.number(type_id)
+        if number is None or not isinstance(types.closed.types[number], Instance):
+            return None
+        found = types.runtime.collections.get(types.closed.name(number))
+        return None if found is None else EntryCollection(**found)
 
     def state_machine_method(self, function: Function) -> str:
         """The ``MoveNext`` that has the body of an iterator or an asynchronous method."""

@@ -1,0 +1,78 @@
+"""Containers of C++ libraries whose elements are in nodes: lists, trees, hash tables.
+
+Their members are data (``walk`` in targets/runtime/cpp).
+"""
+
+from __future__ import annotations
+
+from fetchc.check import members
+from fetchc.check.cpp_library import library_class, member_at, required_member
+from fetchc.check.typed_tree import Address
+from fetchc.check.walks import (
+    MOST,
+    Linked,
+    TextParts,
+    Tree,
+    Walked,
+    cursor,
+    pointer_target,
+    unknown_layout,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.source import Span
+
+__all__ = ["container", "text_parts"]
+
+
+def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
+    """As ``container`` of :class:`~fetchc.check.type_rules.TypeRules`."""
+    found = library_class(checker, base.type, span)
+    if found is None or not found.walk:
+        return None
+    walk = found.walk
+    holder = members.follow_pointer(checker, base, span)
+    of = holder
+
+    def part(node: Typed, path: str) -> Typed:
+        found = member_at(checker, node, path, span, checker.resolved(of.type))
+        if found is None:
+            raise unknown_layout(checker, base, span)
+        return found
+
+    of = part(holder, walk["of"]) if "of" in walk else holder
+    first = part(holder, walk["first"])
+    count = part(holder, walk["count"]) if "count" in walk else None
+    here = cursor(checker, pointer_target(checker, first), span)
+    links = [part(here, path) for path in walk["links"]]
+    head: Typed | None = None
+    if "head" in walk:
+        node = part(holder, walk["head"])
+        head = Address(node, checker.pointer_to(node.type), span)
+    element = part(here, walk["element"])
+    way: Linked | Tree
+    if len(links) == 1:
+        way = Linked(first, links[0], head, count)
+    else:
+        assert head is not None
+        assert count is not None
+        way = Tree(first, head, links[0], links[1], links[2], count)
+    if "pairs" not in walk:
+        return element, Walked(way, MOST, span)
+    pairs = [member_at(checker, element, path, span) for path in walk["pairs"] if path]
+    pair = next((one for one in pairs if one is not None), element)
+    key, value = part(pair, "first"), part(pair, "second")
+    return value, Walked(way, MOST, span, key)
+
+
+def text_parts(checker: Checker, key: Typed) -> TextParts | None:
+    """As ``text_parts`` of :class:`~fetchc.check.type_rules.TypeRules`."""
+    found = library_class(checker, key.type, key.span)
+    if found is None or len(found.units) != 2:
+        return None
+    data, length = (required_member(checker, key, path, key.span) for path in found.units)
+    unit = checker.size(pointer_target(checker, data))
+    return TextParts(data, 0, length, 1) if unit == 1 else None

@@ -1,0 +1,98 @@
+"""Tables and trees of Rust's standard library: ``HashMap``, ``BTreeMap``, and sets, which are maps
+of ``()``.
+"""
+
+from __future__ import annotations
+
+from fetchc.check import members
+from fetchc.check.conversions import type_named
+from fetchc.check.typed_tree import Pointee
+from fetchc.check.walks import MOST, BTree, HashTable, Walked, at_path, cursor, offset
+from fetchc.program.cpp_names import arguments
+from fetchc.program.types import StructType
+from fetchc.syntax.tree import NamedType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+
+__all__ = ["container"]
+
+# Source: hashbrown, src/raw/mod.rs (RawTableInner, Bucket): the highest bit of a control byte is
+# set where its slot is empty or deleted; the elements are in front of those, the first one last.
+_RUST_TABLE = "hashbrown::raw::RawTable<"
+
+
+def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
+    """As ``container`` of :class:`~fetchc.check.type_rules.TypeRules`."""
+    node = base
+    for name in ("base", "map", "base", "table"):
+        resolved = checker.resolved(node.type)
+        if isinstance(resolved, StructType) and resolved.name.startswith(_RUST_TREE):
+            return _rust_tree(checker, node, resolved, span)
+        found = [one for one in getattr(resolved, "members", ()) if one.name == name]
+        node = members.subobject(node, found[0], span) if found else node
+    resolved = checker.resolved(node.type)
+    if not isinstance(resolved, StructType) or not resolved.name.startswith(_RUST_TABLE):
+        return None
+    item = _named(checker, _arguments(resolved)[0], span)
+    control = at_path(checker, node, ("table", "ctrl", "pointer"), span)
+    mask, count = (at_path(checker, node, ("table", one), span) for one in ("bucket_mask", "items"))
+    way = HashTable(control, mask, count, checker.size(item) or 0)
+    element = Pointee(cursor(checker, item, span), item, span)
+    key, value = (members.named_member(checker, element, one, span) for one in ("__0", "__1"))
+    if not checker.size(value.type):  # a set is a map of `()`
+        return key, Walked(way, MOST, span)
+    return value, Walked(way, MOST, span, key)
+
+
+def _arguments(resolved: StructType) -> list[str]:
+    return arguments(resolved.name.partition("<")[2].removesuffix(">"))
+
+
+def _named(checker: Checker, name: str, span: Span) -> TypeId:
+    return type_named(checker, NamedType(None, name, (), "", span))
+
+
+# Source: library/alloc/src/collections/btree/node.rs: LeafNode, InternalNode, NodeRef.
+_RUST_TREE = "alloc::collections::btree::map::BTreeMap<"
+_RUST_NODE = "alloc::collections::btree::node::"
+
+
+def _rust_tree(
+    checker: Checker, node: Typed, resolved: StructType, span: Span
+) -> tuple[Typed, Walked] | None:
+    parts = {one.name: members.subobject(node, one, span) for one in resolved.members}
+    option = checker.resolved(parts["root"].type)
+    if not isinstance(option, StructType):
+        return None
+    some = [one.member for one in option.variants if one.member.name == "Some"]
+    inside = None if not some else checker.resolved(some[0].type)
+    if not isinstance(inside, StructType) or not inside.members:
+        return None
+    holder = members.subobject(parts["root"], some[0], span)
+    reference = members.subobject(holder, inside.members[0], span)
+    key_name, value_name, *_ = _arguments(resolved)
+    key_type, value_type = (_named(checker, one, span) for one in (key_name, value_name))
+    leaf, internal = (
+        _named(checker, f"{_RUST_NODE}{one}<{key_name}, {value_name}>", span)
+        for one in ("LeafNode", "InternalNode")
+    )
+    keys, values = (
+        (offset(checker, leaf, (name,), span), checker.size(one) or 0)
+        for name, one in (("keys", key_type), ("vals", value_type))
+    )
+    root, height = (
+        at_path(checker, reference, path, span) for path in (("node", "pointer"), ("height",))
+    )
+    way = BTree(root, height, parts["length"], leaf, internal, keys, values)
+    key, value = (
+        Pointee(cursor(checker, one, span, number), one, span)
+        for number, one in enumerate((key_type, value_type))
+    )
+    if not values[1]:  # a set
+        return key, Walked(way, MOST, span)
+    return value, Walked(way, MOST, span, key)
