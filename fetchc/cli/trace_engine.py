@@ -9,7 +9,7 @@ from fetchc.cli.trace_request import BUILTINS
 from fetchc.diag.diagnostic import TracerError
 from fetchc.target.machines import architecture_key
 from fetchc.tracer.filter_conditions import comparisons
-from fetchc.tracer.session import Session
+from fetchc.tracer.session import ONLY_EBPF, Session
 from fetchc.tracer.tracefs import find_tracefs, refused
 
 TYPE_CHECKING = False
@@ -100,15 +100,12 @@ def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]
         return "tracefs", "nothing in the request needs eBPF"
     unable = _unable(targets) or _untried()
     if walks and options.engine == "tracefs":
-        raise refused("FC0314", _ONLY_EBPF, help="leave `--engine tracefs` out")
+        raise refused("FC0314", ONLY_EBPF, help="leave `--engine tracefs` out")
     if unable is None:
         return "bpf", reason
     if walks:
-        raise refused("FC0314", _ONLY_EBPF, notes=(f"eBPF cannot be used: {unable}",))
+        raise refused("FC0314", ONLY_EBPF, notes=(f"eBPF cannot be used: {unable}",))
     return "tracefs", f"eBPF cannot be used: {unable}"
-
-
-_ONLY_EBPF = "only an eBPF program walks a container"
 
 
 def _untried() -> str | None:

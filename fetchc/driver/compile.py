@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.checker import Checker
 from fetchc.check.probe_site import ProbePoint
-from fetchc.check.typed_tree import AssumedCount
+from fetchc.check.typed_tree import AssumedCount, Constant
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.ir.fetch import Bits, Fetch, Scalar, body
 from fetchc.ir.fetch_rules import verify
@@ -14,6 +14,7 @@ from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.check.walks import Walked
     from fetchc.ir.arithmetic import Calculation
     from fetchc.ir.fetch import Decode
     from fetchc.syntax.tree import Argument
@@ -66,13 +67,7 @@ def compile_argument(
     checker = Checker(found.site)
     node = checker.check(argument.expression)
     if checker.walk is not None:
-        raise reject(
-            "FC0314",
-            "the elements are found one after the other, and a fetch-arg has no loop",
-            checker.walk.span,
-            "has to be walked",
-            help="`fetchc trace` shows them: an eBPF program walks the container",
-        )
+        raise _walked(checker.walk)
     computed = given = None
     if computes:
         from fetchc.lower.operation_plan import calculation
@@ -117,6 +112,16 @@ def compile_argument(
         tuple(checker.warnings),
         computed,
     )
+
+
+def _walked(walk: Walked) -> CompileError:
+    from fetchc.check.walks import Strided
+
+    help = "`fetchc trace` shows them: an eBPF program walks the container"
+    if isinstance(walk.way, Strided) and isinstance(walk.way.count, Constant):
+        help += "; without `list` the array is a fetch-arg"
+    what = "the elements are found one after the other, and a fetch-arg has no loop"
+    return reject("FC0314", what, walk.span, "has to be walked", help=help)
 
 
 def for_kernel(fetch: Fetch, kernel: Kernel) -> Fetch:

@@ -39,7 +39,10 @@ if TYPE_CHECKING:
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["Session", "postponed", "shielded", "terminable"]
+__all__ = ["ONLY_EBPF", "Session", "postponed", "shielded", "terminable"]
+
+ONLY_EBPF = "only an eBPF program walks a container"
+"""Why a session of definitions takes no plan that walks."""
 
 # ------------------------------------------------------------------------------
 # Signals: blocked while something is half done, or raised as exceptions to clean up.
@@ -277,8 +280,7 @@ class Session:
     def _install(self) -> None:
         plans, self._added = self._added, []
         if any(plan.walks for plan in plans):
-            why = "only an eBPF program walks a container"
-            raise refused("FC0314", "a definition has no loop", notes=(why,))
+            raise refused("FC0314", "a definition has no loop", notes=(ONLY_EBPF,))
         events = kernel_events(plans, self._filters, kernel(running_version()))
         if not events:
             return
