@@ -14,10 +14,10 @@ from fetchc.emit.bpf_steps import (
     Point,
     StepEmitter,
     Target,
-    entry_bytes,
     look_up,
     record_bytes,
     text_rooms,
+    walk_bytes,
 )
 from fetchc.emit.bpf_walks import Walk
 from fetchc.ir.steps import ADDRESS, CPU, PAGE_BYTES, PROCESS, THREAD, TIME, Loop
@@ -133,8 +133,8 @@ class _RecordEmitter(StepEmitter):
                 walks.append(
                     Walk(step, names, place, self._room, self._target, asm, self.stack_used)
                 )
-                walks[-1].call(self, self._larger)
-                place += step.most * entry_bytes(step, self._room)
+                walks[-1].call(self._larger)
+                place += walk_bytes(step, self._room)
             else:
                 self.step(position, step)
         self._starts.append((len(asm), ()))

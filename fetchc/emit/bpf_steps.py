@@ -57,6 +57,7 @@ __all__ = [
     "record_bytes",
     "text_rooms",
     "value_places",
+    "walk_bytes",
 ]
 
 WORD = 8
@@ -163,7 +164,7 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
     """
     texts, size = program.texts, record_bytes(program, 0)
     for loop in _loops(program):
-        texts += loop.most * loop.entry.texts
+        texts += loop.places_of_entries * loop.entry.texts
     if size > rules.record_bytes:
         limit = f"and one has {rules.record_bytes}: ask for fewer of them"
         raise TooLarge(f"the entries need a record of {size} bytes, {limit}")
@@ -181,8 +182,13 @@ def _loops(program: Program) -> list[Loop]:
 
 def record_bytes(program: Program, room: int) -> int:
     """The size of a record whose texts have ``room`` bytes each."""
-    entries = [loop.most * entry_bytes(loop, room) for loop in _loops(program)]
+    entries = [walk_bytes(loop, room) for loop in _loops(program)]
     return program.size + program.texts * room + sum(entries)
+
+
+def walk_bytes(loop: Loop, room: int) -> int:
+    """The size of all entries of a walk, in bytes, whose texts have ``room`` bytes each."""
+    return loop.places_of_entries * entry_bytes(loop, room)
 
 
 def entry_bytes(loop: Loop, room: int) -> int:

@@ -8,22 +8,24 @@ from __future__ import annotations
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R8, R9
 from fetchc.emit.bpf_steps import NOWHERE, WORD, StepEmitter, TooLarge, entry_bytes, value_places
 from fetchc.ir.steps import (
+    AGAIN,
+    BEFORE,
     CHANGED,
     COUNT,
+    COUNTED,
     ENDED,
     ENTRIES,
     FLAGS,
     HEADER,
     OWN,
+    SEEN,
     UNREAD,
-    LoadBias,
     ReadMemory,
-    ReadRegister,
 )
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from fetchc.emit.bpf_assembler import Assembler
     from fetchc.emit.bpf_steps import Target
@@ -57,13 +59,23 @@ class _Straight(StepEmitter):
         asm = self._asm
         for position in range(low, high):
             step, place = self._steps[position], self._places.get(position, 0)
-            assert not isinstance(step, LoadBias | ReadRegister), "a walk has cursors alone"
             if not isinstance(step, ReadMemory):
                 self.step(position, step)
                 continue
             if step.when is None:
                 self.load(step, place)
-            else:  # without a jump, as above
+            elif "loop" in self._helpers:
+                unread, done = asm.fresh(), asm.fresh()
+                self.value(R1, step.when)
+                asm.jump_if("eq", R1, 0, unread)
+                self.load(step, place)
+                asm.jump_if("ne", R0, 0, failed)
+                asm.jump(done)
+                asm.place(unread)
+                asm.store_constant(FRAME, place, 0, WORD)
+                asm.place(done)
+                continue
+            else:  # without a jump, both ways of which the verifier would follow in each round
                 self.value(R1, step.when)
                 self._nonzero()
                 asm.move(R9, R3)
@@ -104,8 +116,12 @@ class Walk:
         self._words = -used - WORD * (cursors + 2)
         self._used = -self._words
 
-    def call(self, emitter: StepEmitter, larger: str | None) -> None:
-        """Walk, in the program itself; to ``larger`` where a text of an entry fills its room."""
+    def call(self, larger: str | None) -> None:
+        """Walk, in the program itself; to ``larger`` where a text of an entry fills its room.
+
+        None: there is no larger room, and the text is cut.
+        """
+        self._cuts = larger is None
         loop, asm, at = self._loop, self._asm, self._loop.at
         failed, done = asm.fresh(), asm.fresh()
         stride = entry_bytes(loop, self._room)
@@ -113,18 +129,14 @@ class Walk:
         asm.store(R8, at, R1, 4)
         asm.store_constant(R8, at + ENTRIES, 0, 4)
         asm.store_constant(R8, at + COUNT, 0, 8)
-        for value in loop.start:
-            emitter.unless_fault(value, failed)
-        for number, value in enumerate(loop.start, 1 + len(loop.places)):
-            emitter.value(R1, value)
-            self._forget(R1)
-            asm.store(FRAME, self._words + WORD * number, R1, 8)
-        asm.store(FRAME, self._words, R8, 8)
+        asm.store_constant(R8, at + SEEN, 0, 8)
         cursors = FRAME, self._words + WORD
+        begin = _Straight(loop.begin, loop.start, loop, self._target, asm, cursors, self._used)
+        self._begin(begin, failed)
         checked = (loop.count, loop.version, loop.writing)
         kept = [one for one in checked if one is not None]
         check = _Straight(loop.check, kept, loop, self._target, asm, cursors, self._used)
-        self._stack = check.stack_used
+        self._stack = max(begin.stack_used, check.stack_used)
         check.emit(0, len(loop.check), failed)
         version = self._words + WORD * (len(loop.start) + len(loop.places) + 1)
         if loop.count is not None:
@@ -154,12 +166,49 @@ class Walk:
         if loop.writing is not None:
             check.value(R1, loop.writing)
             asm.jump_if("ne", R1, 0, changed)
+        if loop.twice:
+            self._again(begin, done)
         for label, flag in ((changed, CHANGED), (failed, UNREAD)):
             if asm.leads_to(label):
                 asm.jump(done)
                 asm.place(label)
                 self._flag(flag)
         asm.place(done)
+
+    def _begin(self, begin: _Straight, failed: str) -> None:
+        # The words of the first round.
+        asm, loop = self._asm, self._loop
+        begin.emit(0, len(loop.begin), failed)
+        for number, value in enumerate(loop.start, 1 + len(loop.places)):
+            begin.value(R1, value)
+            self._forget(R1)
+            asm.store(FRAME, self._words + WORD * number, R1, 8)
+        asm.store(FRAME, self._words, R8, 8)
+
+    def _again(self, begin: _Straight, done: str) -> None:
+        # The second walk; to ``done`` where it is as the first one.
+        asm, at = self._asm, self._loop.at
+        other = asm.fresh()
+        asm.load(R1, R8, at + FLAGS, 2)
+        asm.jump_if("set", R1, CHANGED, done)
+        asm.store(R8, at + BEFORE, R1, 2)
+        asm.store_constant(R8, at + FLAGS, 0, 2)
+        asm.store_constant(R8, at + AGAIN, 1, 2)
+        asm.store_constant(R8, at + COUNTED, 0, 8)
+        self._begin(begin, other)
+        self._rounds()
+        same = [(FLAGS, BEFORE, 2), (ENTRIES, SEEN, 2)]
+        if self._loop.count is None:
+            same.append((COUNT, COUNTED, 8))
+        for first, second, size in same:
+            asm.load(R1, R8, at + first, size)
+            asm.load(R2, R8, at + second, size)
+            asm.jump_if_both("ne", R1, R2, other)
+        asm.jump(done)
+        asm.place(other)
+        asm.load(R1, R8, at + BEFORE, 2)
+        asm.compute_with("or", R1, CHANGED)
+        asm.store(R8, at + FLAGS, R1, 2)
 
     def _rounds(self) -> None:
         asm, loop, helpers = self._asm, self._loop, self._target.rules.helpers
@@ -189,6 +238,26 @@ class Walk:
         self._asm.store(R8, self._loop.at + OWN, register, 8)
         self._asm.load(register, R8, self._loop.at + OWN, 8)
 
+    def _counted(self, count: int, entries: int, behind: str) -> None:
+        # R1 is the number of the entry, counted in these words; to ``behind`` from `most` on.
+        loop, asm = self._loop, self._asm
+        if loop.count is None:
+            asm.load(R1, R8, loop.at + count, 8)
+            asm.compute_with("add", R1, 1)
+            asm.store(R8, loop.at + count, R1, 8)
+        asm.load(R1, R8, loop.at + entries, 2)
+        asm.jump_if("ge", R1, loop.most, behind)
+        asm.move(R2, R1)
+        asm.compute_with("add", R2, 1)
+        asm.store(R8, loop.at + entries, R2, 2)
+
+    def _to_entry(self, register: int) -> None:
+        # From the record to where the header of the entry of the number R1 would be.
+        asm = self._asm
+        asm.compute_with("mul", R1, entry_bytes(self._loop, self._room))
+        asm.compute_with("add", R1, self._place - HEADER)
+        asm.compute("add", register, R1)
+
     def _flag(self, flag: int) -> None:
         at = self._loop.at + FLAGS
         self._asm.load(R1, R8, at, 2)
@@ -202,7 +271,7 @@ class Walk:
         starts.append((first, self._names))
         asm.place(self._label)
         asm.move(CONTEXT, R2)
-        ended, failed, larger, next, stop = [asm.fresh() for _ in range(5)]
+        ended, failed, larger, next, stop, other = [asm.fresh() for _ in range(6)]
         kept = {loop.end, loop.found, *loop.places, *loop.next}
         cursors = CONTEXT, WORD
         body = _Straight(loop.body, kept, loop, self._target, asm, cursors, WORD)
@@ -220,19 +289,31 @@ class Walk:
         body.value(R1, loop.found)
         asm.jump_if("eq", R1, 0, next)
         asm.load(R8, CONTEXT, 0, 8)
-        if loop.count is None:
-            asm.load(R1, R8, loop.at + COUNT, 8)
-            asm.compute_with("add", R1, 1)
-            asm.store(R8, loop.at + COUNT, R1, 8)
-        asm.load(R1, R8, loop.at + ENTRIES, 2)
-        asm.jump_if("ge", R1, loop.most, next if loop.count is None else stop)
-        asm.move(R2, R1)
-        asm.compute_with("add", R2, 1)
-        asm.store(R8, loop.at + ENTRIES, R2, 2)
-        asm.compute_with("mul", R1, entry_bytes(loop, self._room))
-        asm.compute_with("add", R1, self._place - HEADER)
-        asm.compute("add", R8, R1)
-        entry.entry(self._room, larger)
+        again, recorded = asm.fresh(), asm.fresh()
+        if loop.twice:
+            asm.load(R1, R8, loop.at + AGAIN, 2)
+            asm.jump_if("ne", R1, 0, again)
+        behind = next if loop.count is None else stop
+        self._counted(COUNT, ENTRIES, behind)
+        if loop.twice:
+            asm.jump(recorded)
+            asm.place(again)
+            self._counted(COUNTED, SEEN, behind)
+            asm.load(R2, R8, loop.at + ENTRIES, 2)
+            asm.jump_if_both("ge", R1, R2, other)
+            asm.constant(R1, loop.most)
+            asm.place(recorded)
+        self._to_entry(R8)
+        entry.entry(self._room, None if self._cuts else larger)
+        if loop.twice:
+            asm.load(R9, CONTEXT, 0, 8)
+            asm.load(R1, R9, loop.at + AGAIN, 2)
+            asm.jump_if("eq", R1, 0, next)
+            asm.load(R1, R9, loop.at + SEEN, 2)
+            asm.compute_with("add", R1, -1)
+            asm.jump_if("ge", R1, loop.most, other)
+            self._to_entry(R9)
+            entry.unlike(R9, other)
         asm.place(next)
         places = [-moved + WORD * number for number in range(len(loop.next))]
         for place, value in zip(places, loop.next, strict=True):
@@ -244,7 +325,8 @@ class Walk:
             self._forget(R1)
             asm.store(CONTEXT, WORD * number, R1, 8)
         asm.end()
-        for label, flag in ((ended, ENDED), (failed, UNREAD), (larger, _LARGER), (stop, 0)):
+        ends = ((ended, ENDED), (failed, UNREAD), (larger, _LARGER), (other, _OTHER), (stop, 0))
+        for label, flag in ends:
             if asm.leads_to(label):
                 asm.place(label)
                 asm.load(R8, CONTEXT, 0, 8)
@@ -256,14 +338,45 @@ class Walk:
 class _EntryEmitter(StepEmitter):
     """What is recorded of an entry: R8 is where its header would be."""
 
-    def entry(self, room: int, larger: str) -> None:
-        """All steps; to ``larger`` where a text fills its room."""
+    def entry(self, room: int, larger: str | None) -> None:
+        """All steps; to ``larger`` where a text fills its room, if it is not to be cut."""
         self._room, self._larger = room, larger
         self.no_faults()
+        for at in self._starts_of_texts():
+            self._asm.store_constant(R8, at, 0, WORD)
         for position, step in enumerate(self._steps):
             self.step(position, step)
 
+    def unlike(self, other: int, label: str) -> None:
+        """Jump where the entry at the register ``other`` has another value: R8 has not changed."""
+        program = self._program
+        ranges = [(slot.at, slot.at + slot.size * (slot.count or 1)) for slot in program.slots]
+        ranges += [(one.word, one.word + 4) for one in program.blocks]
+        ranges.append((program.faults_at, program.size))
+        ranges += [(at, at + WORD) for at in self._starts_of_texts()]
+        for at, size in _words(ranges):
+            self._asm.load(R1, R8, at, size)
+            self._asm.load(R2, other, at, size)
+            self._asm.jump_if_both("ne", R1, R2, label)
+
+    def _starts_of_texts(self) -> list[int]:
+        starts = [self._program.size + one * self._room for one in range(self._program.texts)]
+        return [at + word for at in starts for word in range(0, _COMPARED_TEXT, WORD)]
+
+
+def _words(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    # The bytes of the ranges, in as few words as have their alignment: place and size.
+    left = sorted({at for low, high in ranges for at in range(low, high)}, reverse=True)
+    while left:
+        at, size = left[-1], WORD
+        while at % size or left[-size:] != list(range(at + size - 1, at - 1, -1)):
+            size >>= 1
+        del left[-size:]
+        yield at, size
+
 
 _LARGER = 8  # a flag that no record is submitted with: a text of an entry has filled its room
+_OTHER = 16  # one, too: the second walk finds another entry
+_COMPARED_TEXT = 64  # bytes of a text of an entry, its length besides
 _FOLLOWED_ROUNDS = 48  # where the verifier follows each of them
 _ROUNDED = 64  # bytes that the kernel may round the two stacks up by

@@ -109,19 +109,31 @@ class _Run:
 
     def _walked(self, loop: Loop) -> Entries:
         found: list[Recorded] = []
-        if any(self._failed(one) for one in loop.start):
-            return Entries((), UNREAD, 0)
-        cursors = [0 for _ in loop.places] + [self._values[one] for one in loop.start]
-        before = self._checked(loop, cursors)
-        if before is None:
+        cursors = self._begun(loop)
+        before = None if cursors is None else self._checked(loop, cursors)
+        if cursors is None or before is None:
             return Entries((), UNREAD, 0)
         flags, many = self._rounds(loop, list(cursors), found)
         after = self._checked(loop, cursors)
         if after is None:
             flags |= UNREAD
-        elif after != before or before[2] or after[2]:
-            flags |= CHANGED
+        else:
+            changed = after != before or before[2] or after[2]
+            if changed or (loop.twice and not self._same_again(loop, flags, many, found)):
+                flags |= CHANGED
         return Entries(tuple(found), flags, many if loop.count is None else before[0])
+
+    def _begun(self, loop: Loop) -> list[int] | None:
+        run = self._values_of(loop.begin, ())
+        if not run._evaluated(0, len(loop.begin)):
+            return None
+        return [0 for _ in loop.places] + [run._values[one] for one in loop.start]
+
+    def _same_again(self, loop: Loop, flags: int, many: int, found: list[Recorded]) -> bool:
+        cursors, again = self._begun(loop), list[Recorded]()
+        if cursors is None:
+            return False
+        return self._rounds(loop, cursors, again) == (flags, many) and again == found
 
     def _checked(self, loop: Loop, cursors: Sequence[int]) -> tuple[int, int, int] | None:
         run = self._values_of(loop.check, cursors)

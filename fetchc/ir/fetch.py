@@ -139,7 +139,8 @@ class Walk(Record):
     ``most`` entries are recorded, of ``rounds`` rounds at most. ``count`` is the number of all
     entries, ``version`` what changes when they do; both are evaluated before and after, of
     cursors that stay as they are; and so is ``writing``, which is not 0 while somebody changes it.
-    Without a ``count`` the rounds go on, and count the entries.
+    Without a ``count`` the rounds go on, and count the entries. ``twice``: all of it is done a
+    second time, and has to find the same: what another thread changes meanwhile is seen by that.
     """
 
     start: tuple[Term, ...]
@@ -153,6 +154,7 @@ class Walk(Record):
     fields: tuple[tuple[str, Fetch], ...]
     most: int
     rounds: int
+    twice: bool
 
 
 Value = (

@@ -56,9 +56,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADDRESS",
+    "AGAIN",
+    "BEFORE",
     "CHANGED",
     "COMM_BYTES",
     "COUNT",
+    "COUNTED",
     "CPU",
     "ENDED",
     "ENTRIES",
@@ -69,6 +72,7 @@ __all__ = [
     "OWN",
     "PAGE_BYTES",
     "PROCESS",
+    "SEEN",
     "THREAD",
     "TIME",
     "UNREAD",
@@ -259,9 +263,11 @@ class Aggregate(Record):
 
 # What a walk has at its place in the record: where the entries are (16 bits), the bytes from one to
 # the next (16 bits), how many there are (16 bits), flags (16 bits), the number of all (64 bits):
-# the container's own before the walk, else what was found. Then come 64 bits for the program alone.
-WALK_BYTES = 24
-ENTRIES, FLAGS, COUNT, OWN = 4, 6, 8, 16
+# the container's own before the walk, else what was found. The program alone uses what comes then:
+# 64 bits; of the second walk how many entries it has seen (16 bits), whether it is that one (16
+# bits), the flags of the first one (16 bits), how many entries it has counted (64 bits).
+WALK_BYTES = 40
+ENTRIES, FLAGS, COUNT, OWN, SEEN, AGAIN, BEFORE, COUNTED = 4, 6, 8, 16, 24, 26, 28, 32
 ENDED, UNREAD, CHANGED = 1, 2, 4
 """Flags: there are no further entries; a load failed there; the container was another one after."""
 
@@ -269,6 +275,8 @@ ENDED, UNREAD, CHANGED = 1, 2, 4
 class Loop(Record):
     """A walk (see :class:`fetchc.ir.fetch.Walk`), whose words are at ``at`` in the record.
 
+    ``begin`` are the steps that give ``start``, the first cursors; where ``twice``, they are done
+    again for the second walk, whose entries have room for one behind those of the first.
     ``body`` are the steps of a round, of which ``end``, ``found``, ``places`` and ``next`` are
     values; the first ``tested`` of them give ``end``. A load that fails ends the walk, whatever
     its fault bit. ``entry`` is what is recorded of an entry: its places, those of texts and blocks
@@ -276,6 +284,7 @@ class Loop(Record):
     ``count``, ``version`` and ``writing``, evaluated before and after.
     """
 
+    begin: tuple[Step, ...]
     start: tuple[int, ...]
     body: tuple[Step, ...]
     tested: int
@@ -291,6 +300,12 @@ class Loop(Record):
     at: int
     most: int
     rounds: int
+    twice: bool
+
+    @property
+    def places_of_entries(self) -> int:
+        """How many entries the record has room for."""
+        return self.most + self.twice
 
 
 Step = (
@@ -620,9 +635,9 @@ class _Lowering:
                 return self._word(term, name)
 
     def _walk(self, name: str, walk: Walk) -> None:
-        start = tuple([self._term(one, name) for one in walk.start])
         entry = _Lowering(self._stack, self._result).program(walk.fields)
-        body, check = [_Lowering(self._stack, self._result) for _ in range(2)]
+        begin, body, check = [_Lowering(self._stack, self._result) for _ in range(3)]
+        start = tuple([begin._term(one, "") for one in walk.start])
         end = body._term(walk.end, "")
         tested = len(body._steps)
         found = body._term(walk.found, "")
@@ -636,6 +651,7 @@ class _Lowering:
         at = self._room(_WORD_BYTES, WALK_BYTES)
         self._slots[name] = Slot(name, at, WALK_BYTES, False, None, False)
         loop = Loop(
+            tuple(begin._steps),
             start,
             tuple(body._steps),
             tested,
@@ -651,6 +667,7 @@ class _Lowering:
             at,
             walk.most,
             walk.rounds,
+            walk.twice,
         )
         self._step(loop, [name])
 
@@ -789,7 +806,7 @@ def _scheduled(
 def operands(step: Step) -> tuple[int, ...]:
     """The values that a step uses; those of its address, or its first operand, in front."""
     match step:
-        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm():
+        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm() | Loop():
             return ()
         case ReadMemory(base=base, when=int() as when):
             return base, when
@@ -797,8 +814,6 @@ def operands(step: Step) -> tuple[int, ...]:
             return (base,)
         case Select(condition=condition, nonzero=nonzero, zero=zero):
             return condition, nonzero, zero
-        case Loop(start=start):
-            return start
         case Arithmetic(left=left, right=right):
             return left, right
         case EmitNumber(value=value):
@@ -811,7 +826,7 @@ def operands(step: Step) -> tuple[int, ...]:
 
 def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
     match step:
-        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm():
+        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm() | Loop():
             return step
         case ReadMemory(base=base, when=int() as when):
             return step.replaced(base=numbers[base], when=numbers[when])
@@ -819,8 +834,6 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
             return step.replaced(base=numbers[base])
         case Select(condition=condition, nonzero=nonzero, zero=zero):
             return Select(numbers[condition], numbers[nonzero], numbers[zero])
-        case Loop(start=start):
-            return step.replaced(start=tuple([numbers[one] for one in start]))
         case Arithmetic(operation=operation, left=left, right=right):
             return Arithmetic(operation, numbers[left], numbers[right])
         case EmitNumber(value=value):

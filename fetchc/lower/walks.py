@@ -115,9 +115,9 @@ class _Rounds:
             moved = {**moved, done: Calculated("or", done, found)}
         cursors = [Cursor(number + self._places) for number in range(len(self._start))]
         following = tuple([moved.get(one, one) for one in cursors])
-        start, most = tuple(self._start), self._walked.most
+        start, most, twice = tuple(self._start), self._walked.most, wanted is None
         check = (count, version, writing)
-        return Walk(start, end, found, places, following, *check, (), most, _MOST_ROUNDS)
+        return Walk(start, end, found, places, following, *check, (), most, _MOST_ROUNDS, twice)
 
     def _has_key(self, found: Term, places: tuple[Term, ...], wanted: int | bytes) -> Term:
         # Whether there is an entry, and it has the key; nothing else of it is read then.

@@ -92,6 +92,19 @@ int main(int count, char **words)
 }
 """
 
+LONG_TEXT = r"""
+#include <string.h>
+struct node { struct node *next; const char *name; };
+__attribute__((noinline, noipa)) void look(struct node *head) { __asm__ volatile("" : : "r"(head) : "memory"); }
+int main(void)
+{
+    static char text[5000];
+    memset(text, 'a', 4999);
+    struct node c = {0, "last"}, b = {&c, text}, a = {&b, "first"};
+    look(&a);
+}
+"""  # noqa: E501
+
 CPP = r"""
 #include <csignal>
 #include <forward_list>
@@ -381,6 +394,45 @@ public class Program {
 }
 """  # noqa: E501
 
+CHANGING = r"""
+#include <atomic>
+#include <list>
+#include <map>
+#include <thread>
+#include <vector>
+struct node { node *next; volatile long value; };
+struct all { node *head; std::map<int, long> m; std::list<long> l; std::vector<long> v; };
+__attribute__((noinline, noipa)) void look(all &a) { asm volatile("" : : "r"(&a) : "memory"); }
+static void wait(int most) { for (volatile int at = 0; at < most; at = at + 1) { } }
+int main()
+{
+    all a{};
+    const int many = 30;
+    node nodes[many] = {};
+    std::vector<volatile long *> each[4];
+    a.v = std::vector<long>(many);
+    for (int n = 0; n < many; n++) {
+        if (n) nodes[n - 1].next = &nodes[n];
+        a.m[n] = 0; a.l.push_back(0);
+        each[0].push_back(&nodes[n].value); each[1].push_back(&a.m[n]);
+        each[2].push_back(&a.l.back()); each[3].push_back(&a.v[n]);
+    }
+    a.head = nodes;
+    std::atomic<bool> done{false};
+    std::thread writer([&] {
+        // From the last one to the first: the numbers are at each moment n, ..., n, n + 1, ..., n + 1.
+        for (long pass = 1; !done; pass++) {
+            for (auto &one : each)
+                for (int n = many - 1; n >= 0; n--) *one[n] = pass;
+            wait(pass % 20 ? 5000 : 500000);
+        }
+    });
+    for (int call = 0; call < 300; call++) { wait(20000); look(a); }
+    done = true;
+    writer.join();
+}
+"""  # noqa: E501
+
 
 def compared(one: Mapping[str, Any], wanted: Mapping[str, Any], unordered: frozenset[str]) -> str:
     """How a hit differs from what the program has; empty where it does not."""
@@ -460,6 +512,18 @@ def test_lists_of_c(
     (tmp_path / "lists.c").write_text(C)
     subprocess.run([compiler, "-g", "-O1", "-w", "-o", program, tmp_path / "lists.c"], check=True)
     check(capfd, program, "look")
+
+
+def test_a_text_that_fills_its_room_is_cut(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    require("gcc")
+    program, source = tmp_path / "long", tmp_path / "long.c"
+    source.write_text(LONG_TEXT)
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True)
+    words: list[str | Path] = ["-x", program, "-f", "look", "--", program]
+    (line,) = trace(capfd, "list(head, next).name", *words).lines
+    assert re.search(r'=\["first", "a{1000,}"…, "last"\]$', line)
 
 
 @pytest.mark.parametrize(
@@ -574,6 +638,38 @@ def evaluated(memory: BinaryIO, plan: Plan, address: int) -> bytes:
     run.run(code.instructions)
     assert unlike(program, run.submitted[0], wanted) == ""
     return run.submitted[0]
+
+
+def of_no_moment(numbers: Sequence[int]) -> bool:
+    """Whether the numbers of :data:`CHANGING` were never all there at once."""
+    return list(numbers) != sorted(numbers) or numbers[-1] - numbers[0] > 1
+
+
+def test_what_another_thread_changes_is_marked(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    require("g++")
+    program, source = tmp_path / "changing", tmp_path / "changing.cc"
+    source.write_text(CHANGING)
+    subprocess.run(["g++", "-g", "-O1", "-pthread", "-o", program, source], check=True)
+    labels = ["list(a.head, next).value", "a.m[:]", "a.l[:]", "list(a.v)"]
+    words: list[str | Path] = ["-x", program, "-f", "look", "--format", "jsonl", "--", program]
+    marked = plain = mixed = 0
+    for _ in range(20):  # where both threads share a processor, little changes meanwhile
+        for one in trace(capfd, *labels, *words).objects:
+            for label in labels:
+                shown = one["args"][label]
+                numbers = [each["value"] for each in shown] if label == "a.m[:]" else shown
+                assert len(numbers) == 30
+                if label in one.get("changed", ()):
+                    marked += 1
+                    mixed += of_no_moment(numbers)
+                else:
+                    plain += 1
+                    assert not of_no_moment(numbers), (label, numbers)
+        if min(marked, plain, mixed) > 0:
+            break
+    assert min(marked, plain, mixed) > 0
 
 
 def test_what_differs_is_seen() -> None:

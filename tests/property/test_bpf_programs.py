@@ -234,6 +234,7 @@ def walks(draw: st.DrawFn) -> Walk:
         _of_entry(draw(st.lists(fetches.fetches(returning=True), max_size=4))),
         draw(st.integers(1, 6)),
         draw(st.integers(1, 12)),
+        draw(st.booleans()),
     )
 
 
@@ -256,24 +257,31 @@ def test_a_walk_is_recorded_as_the_steps_say(
 HEAD, NODES = 0x5000, 6  # of a list of six nodes: next, number, length
 
 
-def list_of(count: int, most: int, loses: bool = False) -> tuple[Program, State]:
-    """A list whose head has its length, and the first node at 8; ``loses``: less each time."""
+def list_of(
+    count: int, most: int, loses: bool = False, changes: int | None = None
+) -> tuple[Program, State]:
+    """A list whose head has its length, and the first node at 8; ``loses``: less each time.
+
+    After so many reads the number of node 2 ``changes``.
+    """
     start: tuple[Term, ...] = (Part(Register("di"), 8, 8), Register("di"))
     fields = (("number", Fetch(Deref(Cursor(0), 8), Scalar("s", 32))),)
     end = Calculated("eq", Cursor(0), 0)
     moved: tuple[Term, ...] = (Deref(Cursor(0), 0), Cursor(1))
-    walk = Walk(start, end, 1, (), moved, Part(Cursor(1), 0, 8), None, None, fields, most, 40)
-    read = 0
+    walk = Walk(start, end, 1, (), moved, Part(Cursor(1), 0, 8), None, None, fields, most, 40, True)
+    read = reads = 0
 
     def memory(address: int, size: int) -> bytes | None:
-        nonlocal read
+        nonlocal read, reads
+        reads += 1
         if address == HEAD:
             read += 1
             return struct.pack("<Q", count - read * loses)[:size]
         node, at = divmod(address - 0x6000, 0x100)
         first = struct.pack("<QQ", 0, 0x6000) if address < 0x6000 else b""
         following = 0x6000 + 0x100 * (node + 1) if node + 1 < NODES else 0
-        raw = first or struct.pack("<Qi", following, -node)
+        changed = 1000 * (node == 2 and changes is not None and reads > changes)
+        raw = first or struct.pack("<Qi", following, changed - node)
         at = address - HEAD if first else at
         return raw[at : at + size] if len(raw[at : at + size]) == size else None
 
@@ -307,6 +315,19 @@ def test_what_a_walk_says_of_the_whole(
     assert (len(walked.entries), walked.flags, walked.count) == wanted
     assert [int.from_bytes(one.fixed[loop.entry.slots[0].at :][:4], "little", signed=True)
             for one in walked.entries] == [-node for node in range(wanted[0])]  # fmt: skip
+
+
+# Reads: 2 to begin, 2 a node, the head again; and all of that again.
+@pytest.mark.parametrize(("changes", "seen"), [(0, False), (9, True), (20, True), (99, False)])
+def test_an_element_that_changes_between_both_walks_is_seen(changes: int, seen: bool) -> None:
+    program, state = list_of(6, 9, changes=changes)
+    data = recorded(program, state)
+    (loop,) = [step for step in program.steps if isinstance(step, Loop)]
+    flags = ENDED | CHANGED * seen
+    assert struct.unpack_from("<2HQ", data, loop.at + ENTRIES) == (6, flags, 6)
+    program, state = list_of(6, 9, changes=changes)
+    (walked,) = record(program, state, 64).walks
+    assert (len(walked.entries), walked.flags) == (6, flags)
 
 
 def test_another_element_is_seen() -> None:
