@@ -237,12 +237,18 @@ def listed(checker: Checker, node: tree.Call) -> Typed:
     else:
         operands.append(last)
     base = checker.check(operands[0])
+    wanted = node.type
+    if wanted is None and len(operands) == 3:
+        named = operands.pop(1)
+        wanted = as_type(named)
+        if wanted is None:
+            raise reject("FC0204", "this is not a type", named.span, "the type of the elements")
     match operands[1:]:
         case []:
             element, walked = _whole(checker, base, node)
-        case [path]:
+        case [path] if wanted is None:
             element, walked = _chained(checker, node, _first(checker, base), path)
-        case [wanted, path]:
+        case [path] if wanted is not None:
             element, walked = _embedded(checker, node, _first(checker, base), wanted, path)
         case _:
             what = "`list` takes up to three operands, and a number"
@@ -315,15 +321,12 @@ def _embedded(
     checker: Checker,
     node: tree.Call,
     head: Typed,
-    wanted: tree.Expression,
+    wanted: tree.TypeName,
     path: tree.Expression,
 ) -> tuple[Typed, Walked]:
     # The head and the links of a list_head are alike; an hlist's head has the first link alone.
     span = node.span
-    named = as_type(wanted)
-    if named is None:
-        raise reject("FC0204", "this is not a type", wanted.span, "the type of the elements")
-    holder = type_named(checker, named)
+    holder = type_named(checker, wanted)
     link = _member(checker, Pointee(cursor(checker, holder, span), holder, span), path)
     following = members.named_member(
         checker, Pointee(cursor(checker, link.type, span), link.type, span), "next", path.span

@@ -459,7 +459,10 @@ class Builder:
     def call(self, children: list[Any], span: Span) -> Call:
         """``len(e)``."""
         name, name_span = called(children[0])
-        return Call(name, values(name, children[1]), name_span, span)
+        operands, wanted = list(children[1]), None
+        if name == "list" and len(operands) > 2 and not isinstance(operands[1], Expression):
+            wanted = operands.pop(1)
+        return Call(name, values(name, operands), name_span, span, wanted)
 
     def size_of(self, children: list[Any], span: Span) -> SizeOf:
         """``sizeof(e or T)``."""

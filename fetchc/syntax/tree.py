@@ -283,12 +283,16 @@ class MethodCall(Record):
 
 
 class Call(Record):
-    """``len(e)``, ``cap(e)``, or Go's conversion ``uint32(x)``; any function name parses."""
+    """``len(e)``, ``cap(e)``, or Go's conversion ``uint32(x)``; any function name parses.
+
+    ``type`` is the second operand of ``list(head, struct s, member)``, which can be nothing else.
+    """
 
     function: str
     arguments: tuple[Expression, ...]
     function_span: Span
     span: Span
+    type: TypeName | None = None
 
 
 class SizeOf(Record):

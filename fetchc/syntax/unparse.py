@@ -168,6 +168,9 @@ def _text(node: Expression) -> tuple[str, int]:
             return f"{_operand(base, _POSTFIX)}.({unparse_type(type)})", _POSTFIX
         case MethodCall(base=base, name=name, arguments=arguments):
             return f"{_operand(base, _POSTFIX)}.{name}({_list(arguments)})", _POSTFIX
+        case Call(function=function, arguments=(first, *rest), type=type) if type is not None:
+            inner = f"{_text(first)[0]}, {unparse_type(type)}, {_list(tuple(rest))}"
+            return f"{function}({inner})", _POSTFIX
         case Call(function=function, arguments=arguments):
             return f"{function}({_list(arguments)})", _POSTFIX
         case SizeOf(operand=operand):
