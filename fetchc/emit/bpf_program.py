@@ -19,7 +19,7 @@ from fetchc.emit.bpf_steps import (
     text_rooms,
     walk_bytes,
 )
-from fetchc.emit.bpf_walks import Walk
+from fetchc.emit.bpf_walks import Walk, followed_rounds
 from fetchc.ir.steps import ADDRESS, CPU, PAGE_BYTES, PROCESS, THREAD, TIME, Loop
 
 TYPE_CHECKING = False
@@ -126,12 +126,13 @@ class _RecordEmitter(StepEmitter):
         self.no_faults()
         walks: list[Walk] = []
         place = self._program.size + self._program.texts * self._room
+        rounds = followed_rounds(self._program)
         for position, step in enumerate(self._program.steps):
             self._starts.append((len(asm), self._program.fields[position]))
             if isinstance(step, Loop):
                 names = self._program.fields[position]
                 walks.append(
-                    Walk(step, names, place, self._room, self._target, asm, self.stack_used)
+                    Walk(step, names, place, self._room, self._target, asm, self.stack_used, rounds)
                 )
                 walks[-1].call(self._larger)
                 place += walk_bytes(step, self._room)

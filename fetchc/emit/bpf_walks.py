@@ -20,6 +20,7 @@ from fetchc.ir.steps import (
     OWN,
     SEEN,
     UNREAD,
+    Loop,
     ReadMemory,
 )
 
@@ -29,9 +30,15 @@ if TYPE_CHECKING:
 
     from fetchc.emit.bpf_assembler import Assembler
     from fetchc.emit.bpf_steps import Target
-    from fetchc.ir.steps import Loop, Step
+    from fetchc.ir.steps import Program, Step
 
-__all__ = ["Walk"]
+__all__ = ["Walk", "followed_rounds"]
+
+
+def followed_rounds(program: Program) -> int:
+    """How many rounds each walk of a program has where the kernel has no bpf_loop."""
+    walks = sum([1 + step.twice for step in program.steps if isinstance(step, Loop)])
+    return _FOLLOWED // max(walks, 2)
 
 
 class _Straight(StepEmitter):
@@ -103,14 +110,19 @@ class Walk:
         target: Target,
         asm: Assembler,
         used: int,
+        followed: int,
     ) -> None:
-        """``place`` is that of the first entry in the record, ``room`` that of its texts."""
+        """``place`` is that of the first entry in the record, ``room`` that of its texts.
+
+        ``followed`` is how many rounds there are where the verifier follows each of them.
+        """
         self._loop = loop
         self._names = names
         self._place = place
         self._room = room
         self._target = target
         self._asm = asm
+        self._followed = followed
         self._label = asm.fresh()
         cursors = len(loop.start) + len(loop.places)
         self._words = -used - WORD * (cursors + 2)
@@ -222,7 +234,7 @@ class Walk:
             return
         # The verifier follows each round.
         again, done = asm.fresh(), asm.fresh()
-        asm.constant(R9, min(loop.rounds, _FOLLOWED_ROUNDS))
+        asm.constant(R9, min(loop.rounds, self._followed))
         asm.place(again)
         asm.constant(R1, 0)
         asm.move(R2, FRAME)
@@ -378,5 +390,5 @@ def _words(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 _LARGER = 8  # a flag that no record is submitted with: a text of an entry has filled its room
 _OTHER = 16  # one, too: the second walk finds another entry
 _COMPARED_TEXT = 64  # bytes of a text of an entry, its length besides
-_FOLLOWED_ROUNDS = 48  # where the verifier follows each of them
+_FOLLOWED = 96  # rounds of all walks, where the verifier follows each: more were refused by 5.10
 _ROUNDED = 64  # bytes that the kernel may round the two stacks up by

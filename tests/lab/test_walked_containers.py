@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fetchc.target.bpf_rules import bpf_rules
+from fetchc.target.kernel_versions import kernel
 from tests.live.test_walked_containers import CPP, GO, C, compared
 from tests.support.kernel_lab import LabKernel, built
 from tests.support.kernel_lab_guest import Guest
@@ -46,6 +49,33 @@ def _programs(kernel: LabKernel, folder: Path) -> dict[str, tuple[str, bytes]]:
     return found
 
 
+def wrong(hit: dict[str, Any], call: dict[str, Any], loops: bool) -> str:
+    """How a hit differs from what the program has.
+
+    Without ``loops`` a walk has few rounds: the elements that it found are some of all.
+    """
+    if loops:
+        return compared(hit, call, _MAPS)
+    if hit["faults"] or "changed" in hit:
+        return f"faults: {hit}"
+    for label, whole in call.items():
+        shown = hit["args"][label]
+        if not isinstance(whole, list):
+            if shown not in (whole, {"unavailable": "not where the walk ended"}):
+                return f"{label}: {shown} for {whole}"
+        elif any(one not in whole for one in shown) or (whole and not shown and "[" not in label):
+            return f"{label}: {shown} for {whole}"
+    return ""
+
+
+def test_what_differs_is_seen() -> None:
+    hit: dict[str, Any] = {"args": {"v[:]": [9], "v[1]": 7}, "faults": []}
+    assert wrong(hit, {"v[:]": [8, 9], "v[1]": 7}, loops=False) == ""
+    for call in ({"v[:]": [8, 7]}, {"v[1]": 8}):
+        assert wrong(hit, call, loops=False)
+    assert wrong(hit, {"v[:]": [8, 9]}, loops=True)
+
+
 @pytest.mark.long
 def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
     if reason := why_no_python(lab_kernel):
@@ -53,6 +83,7 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
     programs = _programs(lab_kernel, tmp_path)
     content = {**files(lab_kernel), **{name: one for name, (_, one) in programs.items()}}
     python = interpreter(lab_kernel)
+    loops = "loops" in bpf_rules(kernel(lab_kernel.release).version).features
     with Guest(lab_kernel, content, _SECONDS) as guest:
         for name, (function, _) in programs.items():
             command = (f"/{name}", _SEED, "/said")
@@ -67,4 +98,4 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
                 assert len(hits) == len(calls), shown
                 for hit, call in zip(hits, calls, strict=True):
                     asked = {label: call[label] for label in some}
-                    assert compared(hit, asked, _MAPS) == "", (lab_kernel.label, name)
+                    assert wrong(hit, asked, loops) == "", (lab_kernel.label, name)
