@@ -11,11 +11,11 @@ import pytest
 
 from fetchc.target.bpf_rules import bpf_rules
 from fetchc.target.kernel_versions import kernel
-from tests.live.test_walked_containers import CPP, GO, C, compared
+from tests.live.test_walked_containers import CPP, GO, C, compared, go_program
 from tests.support.kernel_lab import LabKernel, built
 from tests.support.kernel_lab_guest import Guest
 from tests.support.kernel_lab_python import files, interpreter, why_no_python
-from tests.support.toolchains import go_build, require
+from tests.support.toolchains import require
 
 _SECONDS = 300  # to boot with so many files, when the machine is busy
 _SEED = "3"
@@ -30,21 +30,14 @@ def _programs(kernel: LabKernel, folder: Path) -> dict[str, tuple[str, bytes]]:
     found = {"lists": ("look", built(kernel.machine, source, "-g", "-O1", "-w"))}
     if kernel.machine.name != "x86_64":
         return found
-    require("g++", "go1.15", "go1.27")
+    require("g++")
     source = folder / "containers.cc"
     source.write_text(CPP)
     output = folder / "containers"
     subprocess.run(["g++", "-static", "-g", "-O1", "-w", "-o", output, source], check=True)
     found["containers"] = ("look", (folder / "containers").read_bytes())
     for version in ("1.15", "1.27"):
-        drawn = folder / version / "src" / "drawn"
-        drawn.mkdir(parents=True)
-        (drawn / "main.go").write_text(GO)
-        go = go_build(version, folder / version)
-        program = folder / version / "maps"
-        subprocess.run(
-            [go.command, "build", "-o", program, "drawn"], env=go.environment, check=True
-        )
+        program = go_program(folder / version, version, GO)
         found[f"go{version}"] = ("main.look", program.read_bytes())
     return found
 
