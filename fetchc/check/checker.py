@@ -365,7 +365,7 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
         help = "write `a[0:4]` for the elements from 0 up to 3"
         raise reject("FC0101", "a range has two numbers", at, "too many", help=help)
     refers = rules.dereferences or rules.references
-    if refers or isinstance(checker.resolved(base.type), StructType):
+    if refers or isinstance(checker.resolved(base.type), StructType | MapType):
         from fetchc.check.walks import entries
 
         if (element := entries(checker, base, node)) is not None:

@@ -25,9 +25,10 @@ from hypothesis import strategies as st
 import fetchc
 from fetchc.diag.diagnostic import TracerError
 from fetchc.emit import bpf_counting
+from fetchc.emit.bpf_steps import TooLarge
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import Recorded, record
-from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text
+from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text, Walk, Word
 from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import BpfMachine, bpf_machine
@@ -41,7 +42,7 @@ from fetchc.tracer.tables import Row
 from tests.live.test_fetch_values import COMM, KERNEL, Lab
 from tests.live.test_fetch_values import lab as lab
 from tests.live.traced import SECONDS, trace
-from tests.property.test_bpf_programs import unlike
+from tests.property.test_bpf_programs import unlike, walks
 from tests.support import fetches
 from tests.support.programs import expressions, fixture
 from tests.support.toolchains import ROOT, require
@@ -547,6 +548,9 @@ def test_verbose_says_which_engine_and_why(
 # The steps' oracle. At the end: its fixture has an instance of tracefs until the module's end.
 
 
+WALKS = 400 if os.environ.get("FETCHC_LONG") else 10
+
+
 def test_the_kernel_records_what_the_steps_say(lab: Lab, program: Path) -> None:
     compared = 0
 
@@ -565,6 +569,25 @@ def test_the_kernel_records_what_the_steps_say(lab: Lab, program: Path) -> None:
 
     check()
     assert compared > 100
+
+
+def test_the_kernel_walks_as_the_steps_say(lab: Lab, program: Path) -> None:
+    found = entries = 0
+
+    @settings(max_examples=WALKS, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(walks(bias=lab.bias), st.integers(0, 1000))
+    def check(walk: Walk, seed: int) -> None:
+        nonlocal found, entries
+        try:
+            data, wanted, steps = run(lab, (("walk", Fetch(walk, Word())),), seed)
+        except TooLarge:
+            return
+        assert unlike(steps, data, wanted) == ""
+        found += 1
+        entries += len(wanted.walks[0].entries)
+
+    check()
+    assert min(found, entries) > WALKS // 5
 
 
 def run(

@@ -206,9 +206,10 @@ def terms(cursors: int) -> st.SearchStrategy[Term]:
 
 
 @st.composite
-def walks(draw: st.DrawFn) -> Walk:
+def walks(draw: st.DrawFn, bias: int = fetches.BIAS) -> Walk:
     """Walks from one word of the memory to the next, with tests of all kinds."""
-    chains = st.one_of(st.just(Register("di")), st.just(Register("si")), fetches.chains(longest=2))
+    drawn = fetches.chains(bias=bias, longest=2)
+    chains = st.one_of(st.just(Register("di")), st.just(Register("si")), drawn)
     start: tuple[Term, ...] = (
         draw(chains),
         draw(st.one_of(st.integers(0, 9), st.builds(Part, chains, st.just(8), st.just(8), chains))),
