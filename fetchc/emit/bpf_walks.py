@@ -99,6 +99,9 @@ class Walk:
     The words that a round finds are in the stack of the program, below its own values: the address
     of the record, the cursors, the version. How many entries there are is in the record, whose
     bytes the verifier does not track.
+
+    The second walk records each entry behind those of the first one, and compares it with that of
+    its number; where they differ, the container has changed.
     """
 
     def __init__(
