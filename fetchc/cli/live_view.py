@@ -116,11 +116,14 @@ class Intervals:
         }
         self._begin = self._last = time.monotonic()
 
-    def look(self) -> None:
-        """Show the table where an interval has passed since the last time."""
+    @property
+    def due(self) -> bool:
+        """Whether an interval has passed since the last time."""
+        return time.monotonic() - self._last >= self._seconds
+
+    def show(self) -> None:
+        """Show the table with what was counted since the last time."""
         now = time.monotonic()
-        if now - self._last < self._seconds:
-            return
         recent, start, self._last = self._tally.turn(), self._last, now
         if self.view is None:
             self._line(recent, start, now)

@@ -6,8 +6,10 @@ import os
 
 from fetchc.cli.trace_events import has_function
 from fetchc.cli.trace_request import BUILTINS
+from fetchc.cli.trace_targets import FRAME
 from fetchc.diag.diagnostic import TracerError
 from fetchc.target.machines import architecture_key
+from fetchc.tracer.events import LATENCY
 from fetchc.tracer.filter_conditions import comparisons
 from fetchc.tracer.session import ONLY_EBPF, Session
 from fetchc.tracer.tracefs import find_tracefs, refused
@@ -18,7 +20,8 @@ if TYPE_CHECKING:
     from fetchc.cli.output import Output
     from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_targets import Target, Targets
-    from fetchc.tracer.bpf.counting import Counting
+    from fetchc.ir.steps import Program
+    from fetchc.tracer.bpf.counting import Counting, Entering
 
 __all__ = ["chosen_session"]
 
@@ -30,7 +33,7 @@ def chosen_session(
 
     Raises TracerError FC0718 where ``--engine bpf`` cannot be.
     """
-    countings: dict[str, Counting] = {}
+    countings: dict[str, Counting | Entering] = {}
     if options.engine != "tracefs" and _asks_for_totals(options, request):
         countings = _countings(targets)
     engine, why = _chosen(targets, options, bool(countings))
@@ -47,30 +50,47 @@ def chosen_session(
 
 
 def _asks_for_totals(options: Options, request: Request) -> bool:
-    # A table at the end, of all hits, in which nothing is of a single one.
+    # A table of all hits, in which nothing is of a single one.
     table = bool(request.measures or request.keys) and not request.lines
     table = table and options.format != "perfetto"  # which shows each of them
-    other = options.summary or options.stack or options.count is not None or options.interval
+    other = options.summary or options.stack or options.count is not None
     return table and not other and not any(each.step for each in request.measures)
 
 
-def _countings(targets: Targets) -> dict[str, Counting]:
+def _countings(targets: Targets) -> dict[str, Counting | Entering]:
     # By the plan's event; none at all where one of the plans cannot be counted in the kernel.
-    from fetchc.tracer.bpf.bpf_session import counting_of
-
-    found: dict[str, Counting] = {}
+    found: dict[str, Counting | Entering] = {}
     for target in targets.chosen:
-        wanted = _wanted(target)
-        shapes = {one.label: one.shape for one in target.plan.values}
-        named = any(has_function(shapes[label]) for label in wanted if label in shapes)
-        if target.role != "hit" or target.plan.of_kernel or named:
-            return {}
-        task = tuple([_TASK[label] for label in sorted(wanted & _TASK.keys())])
-        counting = counting_of(target.plan, target.measures, wanted - BUILTINS.keys(), task)
+        counting = None if target.plan.of_kernel else _counting(target)
         if counting is None:
             return {}
         found[target.plan.event] = counting
     return found
+
+
+def _counting(target: Target) -> Counting | Entering | None:
+    from fetchc.tracer.bpf.bpf_session import calls_of, counting_of
+    from fetchc.tracer.bpf.counting import Entering
+
+    calls: tuple[Program, ...] = ()
+    if target.role in ("enter", "leave"):
+        stack = "" if target.key == FRAME else target.key
+        if stack and not target.stack_end:
+            return None
+        calls = calls_of(target.plan, FRAME, target.pushed, stack, target.stack_end)
+        if not calls:
+            return None
+    if target.role == "enter":
+        # Values of the entry would have to wait for the return with its time.
+        pairing = {FRAME, target.key, target.stack_end}
+        return None if {one.label for one in target.plan.values} - pairing else Entering(calls)
+    wanted = _wanted(target)
+    shapes = {one.label: one.shape for one in target.plan.values}
+    named = any(has_function(shapes[label]) for label in wanted if label in shapes)
+    if target.role not in ("hit", "leave") or named or LATENCY in wanted:
+        return None
+    task = tuple([_TASK[label] for label in sorted(wanted & _TASK.keys())])
+    return counting_of(target.plan, target.measures, wanted - BUILTINS.keys(), task, calls)
 
 
 _TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu"}

@@ -15,7 +15,7 @@ from fetchc.ir.fetch import Decode
 from fetchc.record import Record, assert_never
 from fetchc.tracer import value_shapes as shapes
 from fetchc.tracer.display_values import CodeAddress, ReturnAddress, SymbolName
-from fetchc.tracer.events import WRITE, OpenCalls, microseconds
+from fetchc.tracer.events import ELAPSED, UNSEEN, WRITE, OpenCalls, microseconds
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts
 from fetchc.tracer.ring_buffer import in_order
 from fetchc.tracer.tracefs import started
@@ -129,6 +129,9 @@ class Hits:
             self._calls.enter(call[0], event, call[1])
 
     def _leave(self, target: Target, event: Event) -> Hit:
+        elapsed = event.args.pop(ELAPSED, None)
+        if isinstance(elapsed, int):
+            return Hit(target, event, None if elapsed == UNSEEN else round(elapsed / 1e3, 3))
         call = _call(target, event)
         entry = None if call is None else self._calls.leave(*call)
         if entry is None:
@@ -266,8 +269,9 @@ class Show:
 
         The parts are in the order of time, the records of one part overlap.
         """
-        if self._intervals is not None:
-            self._intervals.look()
+        if self._intervals is not None and self._intervals.due:
+            self._add_counted()
+            self._intervals.show()
         lines: list[str] = []
         last: int | None = None
         try:
@@ -466,8 +470,8 @@ class Show:
         if self._hits.unreturned:
             calls = "1 call" if self._hits.unreturned == 1 else f"{self._hits.unreturned} calls"
             self._output.say(f"note: {calls} had no return: an exception passed, or they still run")
-        if self._hits.forgotten:
-            self._output.say(f"note: {self._hits.forgotten} calls did not return in time to count")
+        if forgotten := self._hits.forgotten + self._session.forgotten:
+            self._output.say(f"note: {forgotten} calls did not return in time to count")
 
 
 def _look_closer(now: int, cpu: int, page: bytes, at: int, end: int) -> None:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9
 from fetchc.emit.bpf_steps import TEXT_ROOMS, WORD, StepEmitter, TooLarge
-from fetchc.ir.steps import CPU, PROCESS, THREAD, Aggregate, EmitNumber, EmitText, ReadMemory
+from fetchc.ir.steps import (
+    CPU,
+    PROCESS,
+    THREAD,
+    TIMED_BITS,
+    Aggregate,
+    Elapsed,
+    EmitNumber,
+    EmitText,
+    ReadMemory,
+)
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -108,6 +118,10 @@ class Counting(StepEmitter):
             case ReadMemory():
                 self.load(step, place)
                 asm.jump_if("ne", R0, 0, self._recorded)
+            case Elapsed():
+                self.value(R1, position)
+                asm.compute_with("rsh", R1, TIMED_BITS)
+                asm.jump_if("ne", R1, 0, self._recorded)
             case EmitNumber(value=value, at=at, size=size):
                 self.value(R1, value)
                 asm.store(R8, at, R1, size)
@@ -141,6 +155,11 @@ class Counting(StepEmitter):
             asm.compute_with("lsh", R1, 64 - 8 * one.size)
             asm.compute_with("arsh" if one.signed else "rsh", R1, 64 - 8 * one.size)
         asm.store(FRAME, self._numbers + WORD * number, R1, WORD)
+        bias = _BUCKET_BIAS
+        if one.unit > 1:
+            asm.compute_with("lsh", R1, _FRACTION_BITS)
+            asm.compute_with("div", R1, one.unit)
+            bias -= _FRACTION_BITS
         asm.constant(R5, 0)
         asm.move(R2, R1)
         if one.signed:
@@ -163,7 +182,7 @@ class Counting(StepEmitter):
             asm.place(less)
         asm.move(R0, R4)
         asm.compute_with("lsh", R0, _PART_BITS)
-        asm.compute_with("add", R0, _BUCKET_BIAS << _PART_BITS)
+        asm.compute_with("add", R0, bias << _PART_BITS)
         asm.jump_if("ge", R4, _PART_BITS, small)
         asm.constant(R3, _PART_BITS)
         asm.compute("sub", R3, R4)
@@ -241,4 +260,7 @@ class Counting(StepEmitter):
 
 _PART_BITS, _BUCKET_BIAS = 5, 128  # of the buckets of fetchc.tracer.tables
 _NEW_ONE = 1  # BPF_NOEXIST
+# Of a number in parts of one the bucket is that of its fraction of so many bits: exact, since a
+# bucket's ends have 6 bits, as long as the smallest part has as many there.
+_FRACTION_BITS = 20
 _TRIES = 8

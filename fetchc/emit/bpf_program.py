@@ -6,6 +6,7 @@ It reserves room in a ring buffer, runs the steps, and submits.
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9, Assembler
+from fetchc.emit.bpf_calls import CallEmitter
 from fetchc.emit.bpf_counting import Counting
 from fetchc.emit.bpf_steps import (
     WORD,
@@ -24,6 +25,7 @@ from fetchc.ir.steps import ADDRESS, CPU, PAGE_BYTES, PROCESS, THREAD, TIME, Loo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.emit.bpf_calls import Call
     from fetchc.emit.bpf_counting import Counted
     from fetchc.emit.bpf_steps import StackRoom
     from fetchc.ir.steps import Program
@@ -53,17 +55,19 @@ def ring_record(
     sleepable: bool,
     counted: Counted | None = None,
     stack: StackRoom | None = None,
+    call: Call | None = None,
 ) -> Code:
     """The program that records ``program`` at a hit.
 
     ``point`` is where it is attached; None: at several points, each of which has its cookie.
     ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
-    text is too long for a key, the map is full. ``stack``: a record has that, too. Raises TooLarge
-    where the event does not fit.
+    text is too long for a key, the map is full. ``stack``: a record has that, too.
+    ``call``: at a return, which call it is of, for the time since the entry. Raises TooLarge where
+    the event does not fit.
     """
     asm, target = Assembler(), Target(machine, rules, maps, point, returning, sleepable, stack)
     counting = None if counted is None else Counting(counted, target, asm)
-    return _RecordEmitter(program, target, asm).code(counting)
+    return _RecordEmitter(program, target, asm).code(counting, call)
 
 
 def sampled_record(
@@ -76,7 +80,7 @@ def sampled_record(
     Raises TooLarge.
     """
     target = Target(machine, rules, Maps(-1, -1), Point(number, 0, False), False, False, None)
-    return _SampleEmitter(program, target, buffer, output).code(None)
+    return _SampleEmitter(program, target, buffer, output).code()
 
 
 def sampled_bytes(program: Program, rules: BpfRules) -> int:
@@ -87,11 +91,12 @@ def sampled_bytes(program: Program, rules: BpfRules) -> int:
 class _RecordEmitter(StepEmitter):
     """Emits a program that makes a record in the ring buffer."""
 
-    def code(self, counting: Counting | None) -> Code:
+    def code(self, counting: Counting | None = None, call: Call | None = None) -> Code:
         asm = self._asm
         asm.move(CONTEXT, R1)
-        if self._target.maps.threads is not None:
-            self._only_threads(self._target.maps.threads)
+        self.only_threads()
+        if call is not None:
+            CallEmitter(call, self._target, asm).elapsed()
         if counting is not None:
             self._starts += counting.count()
         rooms = text_rooms(self._program, self._target.rules) or (0,)
@@ -108,15 +113,6 @@ class _RecordEmitter(StepEmitter):
                 asm.call(self._helpers["ringbuf_discard"])
         functions = [walk.function(self._starts) for walk in walks]
         return Code(asm.instructions(), tuple(self._starts), tuple(functions))
-
-    def _only_threads(self, threads: int) -> None:
-        asm, known = self._asm, self._asm.fresh()
-        asm.call(self._helpers["get_current_pid_tgid"])
-        asm.store(FRAME, -4, R0, 4)
-        look_up(asm, self._helpers, threads)
-        asm.jump_if("ne", R0, 0, known)
-        asm.end()
-        asm.place(known)
 
     def _record(self, size: int) -> list[Walk]:
         # The walks of which the functions are to follow.
@@ -238,7 +234,7 @@ class _SampleEmitter(_RecordEmitter):
         self._buffer = buffer
         self._output = output
 
-    def code(self, counting: Counting | None) -> Code:
+    def code(self, counting: Counting | None = None, call: Call | None = None) -> Code:
         self._asm.move(CONTEXT, R1)
         self._room = max(text_rooms(self._program, self._target.rules), default=0)
         self._record(sampled_bytes(self._program, self._target.rules))

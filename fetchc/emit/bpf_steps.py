@@ -18,10 +18,12 @@ from fetchc.ir.steps import (
     Aggregate,
     Arithmetic,
     Constant,
+    Elapsed,
     EmitComm,
     EmitMemory,
     EmitNumber,
     EmitText,
+    Identify,
     LoadBias,
     Loop,
     ReadCursor,
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
 
 __all__ = [
+    "ELAPSED",
     "NOWHERE",
     "TEXT_ROOMS",
     "WORD",
@@ -62,6 +65,9 @@ __all__ = [
 
 WORD = 8
 """Bytes of a value in the program's stack."""
+
+ELAPSED = -2 * WORD
+"""Where in the stack of a program the time since the entry is, if it has that."""
 
 NOWHERE = -1
 """An address that no program can read."""
@@ -223,12 +229,27 @@ class StepEmitter:
         self._asm = asm
         self._starts: list[tuple[int, tuple[str, ...]]] = []
         limit = target.rules.stack_bytes
+        if any(isinstance(step, Elapsed) for step in program.steps):
+            used = max(used, -ELAPSED)
         self._places, self.stack_used = value_places(program.steps, limit, used, ())
 
     def no_faults(self) -> None:
         """Begin the record with no fault."""
         for word in range(-(-self._program.faults // 64)):
             self._asm.store_constant(R8, self._program.faults_at + WORD * word, 0, WORD)
+
+    def only_threads(self) -> None:
+        """End the program in a thread that is not to be recorded."""
+        threads = self._target.maps.threads
+        if threads is None:
+            return
+        asm, known = self._asm, self._asm.fresh()
+        asm.call(self._helpers["get_current_pid_tgid"])
+        asm.store(FRAME, -4, R0, 4)
+        look_up(asm, self._helpers, threads)
+        asm.jump_if("ne", R0, 0, known)
+        asm.end()
+        asm.place(known)
 
     def _number(self) -> None:
         # Of the plan.
@@ -264,7 +285,7 @@ class StepEmitter:
         """Emit the step at that position."""
         asm, place = self._asm, self._places.get(position, 0)
         match step:
-            case ReadRegister() | ReadCursor() | Constant():
+            case ReadRegister() | ReadCursor() | Constant() | Elapsed():
                 pass  # taken from where it is by each step that uses it
             case LoadBias():
                 self._load_bias()
@@ -315,7 +336,7 @@ class StepEmitter:
                 asm.compute_with("add", R1, at)
                 asm.constant(R2, COMM_BYTES)
                 asm.call(self._helpers["get_current_comm"])
-            case Aggregate() | Loop():
+            case Aggregate() | Identify() | Loop():
                 raise AssertionError("a record is not counted, and an entry has no walks")
             case _:
                 assert_never(step)
@@ -393,6 +414,8 @@ class StepEmitter:
                 self._asm.load(register, CONTEXT, self._target.machine.registers[name], 8)
             case Constant(value=number):
                 self._asm.constant(register, number)
+            case Elapsed():
+                self._asm.load(register, FRAME, ELAPSED, WORD)
             case ReadCursor(number=number):
                 start, offset = self._cursors
                 self._asm.load(register, start, offset + WORD * number, 8)

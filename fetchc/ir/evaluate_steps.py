@@ -11,14 +11,17 @@ from fetchc.ir.steps import (
     COMM_BYTES,
     ENDED,
     PAGE_BYTES,
+    TIMED_BITS,
     UNREAD,
     Aggregate,
     Arithmetic,
     Constant,
+    Elapsed,
     EmitComm,
     EmitMemory,
     EmitNumber,
     EmitText,
+    Identify,
     LoadBias,
     Loop,
     ReadCursor,
@@ -175,6 +178,8 @@ class _Run:
                 self._values[position] = number
             case LoadBias():
                 self._values[position] = state.bias
+            case Elapsed():
+                self._values[position] = _MASK if state.elapsed is None else state.elapsed
             case ReadCursor(number=number):
                 self._values[position] = self._cursors[number]
             case ReadMemory(when=int() as when) if not self._values[when]:
@@ -204,8 +209,12 @@ class _Run:
                 self._put(at, state.comm[: COMM_BYTES - 1].ljust(COMM_BYTES, b"\0"))
             case Aggregate(measures=measures):
                 whole = all(one is not None and len(one) < self._room - 1 for one in self._texts)
-                if whole and not self._faults:
+                timed = [one for one in measures if isinstance(self._steps[one.value], Elapsed)]
+                known = all(self._values[one.value] >> TIMED_BITS == 0 for one in timed)
+                if whole and known and not self._faults:
                     self._numbers = tuple([self._number(one) for one in measures])
+            case Identify():
+                raise AssertionError("nothing is recorded of it")
             case step:
                 assert_never(step)
 

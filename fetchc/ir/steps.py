@@ -67,6 +67,7 @@ __all__ = [
     "ENTRIES",
     "FLAGS",
     "HEADER",
+    "NANOSECONDS",
     "NUMBER",
     "OPERATIONS",
     "OWN",
@@ -75,17 +76,20 @@ __all__ = [
     "SEEN",
     "THREAD",
     "TIME",
+    "TIMED_BITS",
     "UNREAD",
     "WALK_BYTES",
     "Aggregate",
     "Arithmetic",
     "Block",
     "Constant",
+    "Elapsed",
     "EmitComm",
     "EmitMemory",
     "EmitNumber",
     "EmitText",
     "FaultBit",
+    "Identify",
     "LoadBias",
     "Loop",
     "Measured",
@@ -96,6 +100,7 @@ __all__ = [
     "Select",
     "Slot",
     "Step",
+    "call_steps",
     "counting_steps",
     "faults_of",
     "operands",
@@ -121,6 +126,12 @@ PAGE_BYTES = 4096
 _WORD_BYTES = 8
 _GAP = 32  # bytes between neighbours that are read with them
 _LARGEST_JOINED = 512  # bytes of a block with such gaps
+
+NANOSECONDS = 1000
+"""Of a microsecond."""
+
+TIMED_BITS = 43
+"""Bits of nanoseconds that are counted, 2.4 hours; a call that takes longer is recorded."""
 
 
 # ------------------------------------------------------------------------------
@@ -155,6 +166,13 @@ class ReadMemory(Record):
     size: int
     fault: int
     when: int | None = None
+
+
+class Elapsed(Record):
+    """The nanoseconds since the call began that returns; all bits where its entry was not seen.
+
+    The program has it before its steps: see :mod:`fetchc.emit.bpf_calls`.
+    """
 
 
 class ReadCursor(Record):
@@ -236,13 +254,14 @@ class Measured(Record):
     """The low ``size`` bytes of a value, as a number to count; ``signed`` or not.
 
     The number of its bucket, as ``bucket`` of :mod:`fetchc.tracer.tables` has it, is 32 bits of the
-    key, at ``at``.
+    key, at ``at``. It counts as ``unit`` parts of one: nanoseconds are 1000 of a microsecond.
     """
 
     value: int
     at: int
     size: int
     signed: bool
+    unit: int = 1
 
 
 class Aggregate(Record):
@@ -256,6 +275,16 @@ class Aggregate(Record):
 
     task: tuple[str, ...]
     measures: tuple[Measured, ...]
+
+
+class Identify(Record):
+    """Which call of its process a hit is of: where its frame is, in a goroutine's ``stack``.
+
+    ``stack`` is the goroutine's number, 0 on the system's stack of the thread; None: not of Go.
+    """
+
+    stack: int | None
+    place: int
 
 
 # ------------------------------------------------------------------------------
@@ -312,6 +341,7 @@ Step = (
     ReadRegister
     | Constant
     | LoadBias
+    | Elapsed
     | ReadCursor
     | ReadMemory
     | Arithmetic
@@ -322,6 +352,7 @@ Step = (
     | EmitText
     | EmitComm
     | Aggregate
+    | Identify
 )
 
 
@@ -403,24 +434,33 @@ def unsupported(fetch: Fetch) -> str | None:
     return None
 
 
-def steps_of(fields: Sequence[tuple[str, Fetch]], stack: str, result: str) -> Program:
+def steps_of(
+    fields: Sequence[tuple[str, Fetch]], stack: str, result: str, elapsed: str = ""
+) -> Program:
     """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
 
-    ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``.
+    ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``elapsed`` is the
+    name of a further field, of the time since the entry.
     """
-    return _Lowering(stack, result).program(fields)
+    return _Lowering(stack, result, elapsed=elapsed).program(fields)
+
+
+def call_steps(place: Term, goroutine: Term | None, stack: str, result: str) -> Program:
+    """The steps that identify the call that a hit is of: see :class:`Identify`."""
+    return _Lowering(stack, result).call(place, goroutine)
 
 
 def counting_steps(
     fields: Sequence[tuple[str, Fetch]],
-    measures: Sequence[tuple[Fetch, bool]],
+    measures: Sequence[tuple[Fetch | None, bool]],
     task: Sequence[str],
     stack: str,
     result: str,
 ) -> Program:
     """The steps that count hits by ``fields``; ``measures`` are scalars and words, signed or not.
 
-    As :func:`steps_of`, but nothing is read as a block. ``task``: see :class:`Aggregate`.
+    A measure of None is the time since the entry, which counts in microseconds. As with
+    :func:`steps_of`, but nothing is read as a block. ``task``: see :class:`Aggregate`.
     """
     return _Lowering(stack, result, (tuple(measures), tuple(task))).program(fields)
 
@@ -439,11 +479,13 @@ class _Lowering:
         self,
         stack: str,
         result: str,
-        counted: tuple[tuple[tuple[Fetch, bool], ...], tuple[str, ...]] | None = None,
+        counted: tuple[tuple[tuple[Fetch | None, bool], ...], tuple[str, ...]] | None = None,
+        elapsed: str = "",
     ) -> None:
         self._stack = stack
         self._result = result
         self._counted = counted
+        self._elapsed = elapsed
         self._steps: list[Step] = []
         self._fields: list[list[str]] = []
         self._values: dict[tuple[object, ...], int] = {}
@@ -483,6 +525,11 @@ class _Lowering:
                 self._number(name, fetch.value, fetch.store)
         for text in texts:
             self._text(*text)
+        if self._elapsed:
+            at = self._room(_WORD_BYTES, _WORD_BYTES)
+            self._slots[self._elapsed] = Slot(self._elapsed, at, _WORD_BYTES, False, None, False)
+            elapsed = self._plain(Elapsed(), self._elapsed)
+            self._emit_number(elapsed, at, _WORD_BYTES, self._elapsed)
         if self._counted is not None:
             self._aggregate(*self._counted)
         faults_at = self._room(_WORD_BYTES, _WORD_BYTES * (-(-self._faults // 64)))
@@ -491,10 +538,11 @@ class _Lowering:
         room = max([2 * one.high - one.low for one in self._blocks], default=0)
         self._end = max(self._end, -(-room // _WORD_BYTES) * _WORD_BYTES)
         steps, names = _scheduled(self._steps, self._fields)
+        ends = [self._elapsed] if self._elapsed else []
         return Program(
             tuple(steps),
             tuple([tuple(dict.fromkeys(listed)) for listed in names]),
-            tuple([self._slots[name] for name, _ in fields]),
+            tuple([self._slots[name] for name in [one for one, _ in fields] + ends]),
             self._end,
             faults_at,
             self._faults,
@@ -502,6 +550,13 @@ class _Lowering:
             tuple(self._blocks),
             self._texts,
         )
+
+    def call(self, place: Term, goroutine: Term | None) -> Program:
+        """The steps that identify a call, which record nothing."""
+        stack = None if goroutine is None else self._term(goroutine, "")
+        self._step(Identify(stack, self._term(place, "")), ())
+        steps, names = tuple(self._steps), tuple([() for _ in self._steps])
+        return Program(steps, names, (), HEADER, HEADER, self._faults, (), (), 0)
 
     def _blocks_of(self, memory: Sequence[_Memory]) -> None:
         # The largest block first: what follows is room that it may need (see Program.size).
@@ -721,9 +776,16 @@ class _Lowering:
             start = at + size * index
             self._emit_number(found, start, size, name)
 
-    def _aggregate(self, measures: Iterable[tuple[Fetch, bool]], task: tuple[str, ...]) -> None:
+    def _aggregate(
+        self, measures: Iterable[tuple[Fetch | None, bool]], task: tuple[str, ...]
+    ) -> None:
         listed = []
         for fetch, signed in measures:
+            if fetch is None:
+                at = self._room(4, 4)
+                elapsed = self._plain(Elapsed(), "")
+                listed.append(Measured(elapsed, at, _WORD_BYTES, False, NANOSECONDS))
+                continue
             size = _element_bytes(fetch.store)
             if isinstance(fetch.value, Deref):
                 found = self._loaded(*self._address(fetch.value, ""), size, "")
@@ -806,7 +868,7 @@ def _scheduled(
 def operands(step: Step) -> tuple[int, ...]:
     """The values that a step uses; those of its address, or its first operand, in front."""
     match step:
-        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm() | Loop():
+        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | Elapsed() | EmitComm() | Loop():
             return ()
         case ReadMemory(base=base, when=int() as when):
             return base, when
@@ -820,13 +882,17 @@ def operands(step: Step) -> tuple[int, ...]:
             return (value,)
         case Aggregate(measures=measures):
             return tuple([one.value for one in measures])
+        case Identify(stack=int() as stack, place=place):
+            return stack, place
+        case Identify(place=place):
+            return (place,)
         case _:
             assert_never(step)
 
 
 def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
     match step:
-        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | EmitComm() | Loop():
+        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | Elapsed() | EmitComm() | Loop():
             return step
         case ReadMemory(base=base, when=int() as when):
             return step.replaced(base=numbers[base], when=numbers[when])
@@ -841,6 +907,8 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
         case Aggregate(task=task, measures=measures):
             renumbered = [one.replaced(value=numbers[one.value]) for one in measures]
             return Aggregate(task, tuple(renumbered))
+        case Identify():
+            raise AssertionError("steps that record nothing are in order")
         case _:
             assert_never(step)
 

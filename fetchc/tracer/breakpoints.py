@@ -522,6 +522,11 @@ class BreakpointSession:
         return ()
 
     @property
+    def forgotten(self) -> int:
+        """Calls that the kernel timed, and had no room for until their return."""
+        return 0
+
+    @property
     def lost(self) -> int:
         """Hits without a record: see ``lost`` of the ring."""
         if self._ring is not None:

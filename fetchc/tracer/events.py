@@ -17,10 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COMM",
+    "ELAPSED",
+    "LATENCY",
     "LINE",
     "OF_EVENT",
     "OLD",
     "PLAN_INDEX",
+    "UNSEEN",
     "WRITE",
     "BpfRecord",
     "Event",
@@ -50,6 +53,16 @@ WRITE = "write"
 
 OLD, LINE = "$old", "$line"
 """What such an event has beside the variable: its value before, the line that wrote it."""
+
+
+LATENCY = "$latency"
+"""The time from an entry to its return, in microseconds."""
+
+ELAPSED = "fetchc_elapsed"
+"""The field, and the label, of that time in nanoseconds where an eBPF program measured it."""
+
+UNSEEN = (1 << 64) - 1
+"""What that is where the entry was not seen."""
 
 
 class EventValue(Record):

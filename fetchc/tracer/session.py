@@ -366,7 +366,7 @@ class Session:
         return decoder.event(sample)
 
     def counted(self) -> Iterable[tuple[Event, Row]]:
-        """What the kernel counted instead of recording it, when the session is stopped: nothing."""
+        """What the kernel counted since the last call instead of recording it: nothing."""
         return ()
 
     @property
@@ -378,6 +378,11 @@ class Session:
 
     def _lost_now(self) -> int:
         return self._instance.lost() if self._perf is None else self._perf.lost
+
+    @property
+    def forgotten(self) -> int:
+        """Calls that the kernel timed, and had no room for until their return."""
+        return 0
 
     @property
     def not_followed(self) -> int:

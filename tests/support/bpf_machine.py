@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fetchc.emit.bpf_assembler import Instruction
+from fetchc.emit.bpf_calls import CALL_BYTES, OPEN_BYTES
 
 MASK = (1 << 64) - 1
 CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES = (
@@ -38,14 +39,18 @@ class BpfMachine:
     key_size: int = 0
     value_size: int = 0
     most: int = 1 << 30
+    calling: int = -1  # the map of open calls, with room for so many
+    most_open: int = 1 << 30
+    clock: int = 1_000_000_007
     buffer: int = -1  # the map in which a program of a sample makes its record, of so many bytes
     buffer_size: int = 0
     entries: dict[bytes, int] = field(default_factory=dict)  # the place of each value
+    open: dict[bytes, int] = field(default_factory=dict)
     values: bytearray = field(default_factory=bytearray)
     others: Callable[[bytearray, int], None] = lambda memory, place: None
     submitted: list[bytes] = field(default_factory=list)
     discarded: int = 0
-    lost: bytearray = field(default_factory=lambda: bytearray(16))
+    lost: bytearray = field(default_factory=lambda: bytearray(24))
     calls: int = 0
 
     def run(self, instructions: Sequence[Instruction]) -> int:
@@ -164,20 +169,8 @@ class BpfMachine:
         self.calls += 1
         one, two, three = registers[1:4]
         match helper:
-            case 1 if one == MAP + self.counting:
-                memory, place = self._memory(two, self.key_size)
-                at = self.entries.get(bytes(memory[place : place + self.key_size]))
-                return 0 if at is None else ENTRIES + at
-            case 2 if one == MAP + self.counting:
-                assert registers[4] == 1  # a new one
-                memory, place = self._memory(two, self.key_size)
-                key = bytes(memory[place : place + self.key_size])
-                if key in self.entries or len(self.entries) >= self.most:
-                    return -17
-                memory, place = self._memory(three, self.value_size)
-                self.entries[key] = len(self.values)
-                self.values += memory[place : place + self.value_size]
-                return 0
+            case 1 | 2 | 3 if one in (MAP + self.counting, MAP + self.calling):
+                return self._in_hash(helper, *registers[1:5])
             case 1 if one == MAP + self.buffer:
                 memory, place = self._memory(two, 4)
                 assert memory[place : place + 4] == bytes(4)
@@ -193,7 +186,7 @@ class BpfMachine:
                     MAP if int.from_bytes(memory[place : place + 4], "little") in self.wanted else 0
                 )
             case 5:
-                return 1_000_000_007
+                return self.clock
             case 8:
                 return 3
             case 14:
@@ -232,6 +225,26 @@ class BpfMachine:
                 return self._rounds(one, two, three)
             case _:
                 raise AssertionError(f"an unknown helper: {helper}")
+
+    def _in_hash(self, helper: int, map: int, key_at: int, value_at: int, flags: int) -> int:
+        counting = map == MAP + self.counting
+        entries, most = (self.entries, self.most) if counting else (self.open, self.most_open)
+        key_size, size = (self.key_size, self.value_size) if counting else (CALL_BYTES, OPEN_BYTES)
+        memory, place = self._memory(key_at, key_size)
+        key = bytes(memory[place : place + key_size])
+        if helper == 1:
+            return ENTRIES + entries[key] if key in entries else 0
+        if helper == 3:
+            return 0 if entries.pop(key, None) is not None else -2
+        assert flags in (0, 1)  # in any case, or a new one
+        if key in entries and flags:
+            return -17
+        if key not in entries and len(entries) >= most:
+            return -7
+        memory, place = self._memory(value_at, size)
+        entries[key] = len(self.values)
+        self.values += memory[place : place + size]
+        return 0
 
     def _write(self, address: int, raw: bytes) -> None:
         memory, place = self._memory(address, len(raw))

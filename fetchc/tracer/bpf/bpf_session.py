@@ -9,9 +9,11 @@ from collections import deque
 from functools import lru_cache
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
+from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, OPEN_BYTES, Call, entry_code
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
 from fetchc.emit.bpf_program import NOT_FOLLOWED, children_code, ended_code, ring_record
-from fetchc.emit.bpf_steps import Maps, Point, StackRoom, TooLarge, text_rooms
+from fetchc.emit.bpf_steps import Maps, Point, StackRoom, Target, TooLarge, text_rooms
+from fetchc.ir.fetch import Decode
 from fetchc.ir.steps import (
     ADDRESS,
     CPU,
@@ -19,6 +21,7 @@ from fetchc.ir.steps import (
     Aggregate,
     LoadBias,
     Loop,
+    call_steps,
     counting_steps,
     steps_of,
     unsupported,
@@ -28,7 +31,7 @@ from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture, architecture_key
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
-from fetchc.tracer.bpf.counting import Counting, counting, row_of, used_texts
+from fetchc.tracer.bpf.counting import Counting, Entering, counting, identified, row_of, used_texts
 from fetchc.tracer.bpf.features import Refused, tried_features
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
@@ -38,20 +41,20 @@ from fetchc.tracer.bpf.system_calls import (
     missing_capabilities,
 )
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.events import COMM, BpfRecord, Field, Format
+from fetchc.tracer.events import COMM, ELAPSED, BpfRecord, EventValue, Field, Format
 from fetchc.tracer.install import ProbedPlace, probed_place
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.trace_instance import Processes, all_threads, check_namespace
 from fetchc.tracer.tracefs import find_tracefs, refused
-from fetchc.tracer.value_shapes import texts_in
+from fetchc.tracer.value_shapes import Leaf, texts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.emit.bpf_steps import Code
-    from fetchc.ir.fetch import Fetch
+    from fetchc.ir.fetch import Fetch, Term
     from fetchc.ir.steps import Program
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
     from fetchc.target.kernel_versions import Version
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RECORDED",
     "BpfSession",
+    "calls_of",
     "cannot",
     "counting_of",
     "format_of",
@@ -79,27 +83,33 @@ _ENTRIES = 1 << 14  # of all maps that count together; what is too much for one 
 _LEAST_ENTRIES = 8  # of one map
 _WALKED = 127  # return addresses: kernel.perf_event_max_stack
 _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
-_COUNTERS = 16  # bytes: records lost, threads not followed
+_COUNTERS = 24  # bytes: records lost, threads not followed, calls forgotten
+_OPEN_CALLS = 1 << 15
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
 _CAPABILITIES = ("CAP_BPF", "CAP_PERFMON")
 
 
 class _Group(Record):
-    """Points of one file that one program serves; ``counted`` are the steps that count there."""
+    """Points of one file that one program serves; ``counted`` are the steps that count there.
+
+    ``call`` identifies calls that are timed; without ``program``, these points are their entries.
+    """
 
     path: str
     returning: bool
-    program: Program
+    program: Program | None
     counted: Program | None
+    call: Program | None
 
 
 class _Filled(Record):
-    """A map that a program fills, by the numbers of its plans."""
+    """A map that a program fills, by the numbers of its plans; ``read`` is what it had last."""
 
     file: int
     program: Program
     plans: dict[int, tuple[Decoder, Counting]]
+    read: dict[bytes, bytes]
 
 
 def unable(plans: Iterable[Plan]) -> str | None:
@@ -181,7 +191,7 @@ class BpfSession(Session):
         buffer_kib: int | None = None,
         tracefs: Tracefs | None = None,
         group: str | None = None,
-        countings: Mapping[str, Counting] | None = None,
+        countings: Mapping[str, Counting | Entering] | None = None,
     ) -> None:
         super().__init__(buffer_kib, tracefs, group)
         self._countings = dict(countings or {})
@@ -190,6 +200,7 @@ class BpfSession(Session):
         self._descriptors: list[int] = []
         self._links: list[int] = []
         self._threads: int | None = None
+        self._calls: int | None = None
         self._stack: StackRoom | None = None
         self._filled: list[_Filled] = []
         self._totals = bytes(_COUNTERS)
@@ -234,9 +245,10 @@ class BpfSession(Session):
         """Nothing: the reader applies all filters."""
 
     def counted(self) -> Iterator[tuple[Event, Row]]:
-        """What was counted until now, in the order of the first hits, when the session is stopped.
+        """What was counted since the last call, in the order of the first hits.
 
-        The event has the values that keys and filters need; the row a cell for each measure.
+        The event has the values that keys and filters need; the row a cell for each measure. Of a
+        hit that is being counted meanwhile, one number may be in this row and another in the next.
         """
         found: list[tuple[int, Event, Row]] = []
         for filled in self._filled:
@@ -245,11 +257,15 @@ class BpfSession(Session):
             assert isinstance(aggregate, Aggregate)
             value_size = Entry.at(len(aggregate.measures))
             for key, value in self._bpf.entries(filled.file, size, value_size):
+                before = filled.read.get(key)
+                if before == value:
+                    continue
+                filled.read[key] = value
                 decoder, counting = filled.plans[key[0] | key[1] << 8]
                 (first,) = struct.unpack_from("=Q", value, Entry.FIRST)
                 (cpu,) = struct.unpack_from("=I", key, CPU)
                 event = decoder.event((first, cpu, key, 0, size, ()))
-                found.append((first, event, row_of(counting, program, key, value)))
+                found.append((first, event, row_of(counting, program, key, value, before)))
         found.sort(key=lambda one: one[0])
         yield from [(event, row) for _, event, row in found if row.hits]
 
@@ -340,12 +356,16 @@ class BpfSession(Session):
             counting = self._countings.get(plan.event)
             for at, line in enumerate(plan.definitions):
                 probed, fields = probed_place(self._files.named(line)), plan.fields[at]
-                program = self._program_of(plan, fields)
-                if program not in numbers:
-                    numbers[program] = self._number(plan, program)
-                point = Point(numbers[program], probed.offset, probed.returning)
-                counted = None if counting is None else counting.programs[at]
-                group = _Group(probed.path, probed.returning, program, counted)
+                call = counting.calls[at] if counting is not None and counting.calls else None
+                program, counted, number = None, None, 0
+                if not isinstance(counting, Entering):
+                    program = self._program_of(plan, fields, call is not None)
+                    if program not in numbers:
+                        numbers[program] = self._number(plan, program, call is not None)
+                    number = numbers[program]
+                    counted = None if counting is None else counting.programs[at]
+                point = Point(number, probed.offset, probed.returning)
+                group = _Group(probed.path, probed.returning, program, counted, call)
                 groups.setdefault(group, []).append((point, probed, plan))
         counting_groups = sum(group.counted is not None for group in groups)
         self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, counting_groups))
@@ -356,38 +376,28 @@ class BpfSession(Session):
                 for one in points:
                     self._attach_group(group, [one])
 
-    def _program_of(self, plan: Plan, fields: Sequence[tuple[str, Fetch]]) -> Program:
+    def _program_of(self, plan: Plan, fields: Sequence[tuple[str, Fetch]], timed: bool) -> Program:
         probing = {one.field for one in plan.fault_probes} - used_texts(plan)
         wanted = tuple([(name, fetch) for name, fetch in fields if name not in probing])
-        return program_of(wanted)
+        return program_of(wanted, ELAPSED if timed else "")
 
-    def _number(self, plan: Plan, program: Program) -> int:
+    def _number(self, plan: Plan, program: Program, timed: bool) -> int:
         # Of a layout of records: the addresses of a plan can have several.
         number = len(self.decoders)
         if number >= _POINTS:
             raise cannot(f"a session has {_POINTS} kinds of records at most")
         format = format_of(plan, program, number, self._rules)
+        if timed:
+            elapsed = EventValue(ELAPSED, Leaf(ELAPSED, Decode("integer")))
+            plan = plan.replaced(values=(*plan.values, elapsed))
         self.decoders[number] = Decoder(format, [plan], RECORDED, self.symbol)
         return number
 
     def _attach_group(self, group: _Group, points: list[tuple[Point, ProbedPlace, Plan]]) -> None:
         alone = points[0][0] if len(points) == 1 else None
         sleepable, multi = (name in self._rules.features for name in ("sleepable", "uprobe_multi"))
-        counted = None
-        if group.counted is not None:
-            counted = self._counting_map(group.counted, points)
         try:
-            code = ring_record(
-                group.program,
-                self._machine,
-                self._rules,
-                self._maps(),
-                alone,
-                group.returning,
-                sleepable,
-                counted,
-                self._stack,
-            )
+            code = self._code(group, points, alone, sleepable)
         except TooLarge as large:
             raise cannot(str(large)) from None
         named = _labels(points[0][2])
@@ -409,23 +419,59 @@ class BpfSession(Session):
         except OSError as error:
             raise self._refused_point(program, group, points, multi, error) from error
 
+    def _code(
+        self,
+        group: _Group,
+        points: list[tuple[Point, ProbedPlace, Plan]],
+        alone: Point | None,
+        sleepable: bool,
+    ) -> Code:
+        machine, rules, maps = self._machine, self._rules, self._maps()
+        call, counted = None, None
+        if group.call is not None:
+            if self._calls is None:
+                self._calls = self._room("open calls", CALL_BYTES, OPEN_BYTES, _OPEN_CALLS)
+            call = Call(group.call, self._calls)
+        if group.program is None:
+            assert call is not None
+            target = Target(machine, rules, maps, alone, group.returning, sleepable, None)
+            return entry_code(call, target)
+        if group.counted is not None:
+            counted = self._counting_map(group.counted, points)
+        return ring_record(
+            group.program,
+            machine,
+            rules,
+            maps,
+            alone,
+            group.returning,
+            sleepable,
+            counted,
+            self._stack,
+            call,
+        )
+
+    def _room(self, what: str, key: int, value: int, entries: int) -> int:
+        try:
+            return self._map("hash", key, value, entries)
+        except OSError as error:
+            raise _kernel_refused(f"a map for {what}", error) from error
+
     def _counting_map(
         self, program: Program, points: Iterable[tuple[Point, ProbedPlace, Plan]]
     ) -> Counted:
         aggregate = program.steps[-1]
         assert isinstance(aggregate, Aggregate)
         value = Entry.at(len(aggregate.measures))
-        try:
-            file = self._map("hash", key_bytes(program), value, self._entries)
-        except OSError as error:
-            raise _kernel_refused("a map to count in", error) from error
+        file = self._room("counts", key_bytes(program), value, self._entries)
         plans: dict[int, tuple[Decoder, Counting]] = {}
         for point, _, plan in points:
             counting = self._countings[plan.event]
+            assert isinstance(counting, Counting)
             format = format_of(counting.plan, program, point.number, self._rules)
             decoder = Decoder(format, [counting.plan], RECORDED, self.symbol)
             plans[point.number] = decoder, counting
-        self._filled.append(_Filled(file, program, plans))
+        self._filled.append(_Filled(file, program, plans, {}))
         return Counted(program, file)
 
     def _refused_point(
@@ -484,6 +530,11 @@ class BpfSession(Session):
         return self._counted(0)
 
     @property
+    def forgotten(self) -> int:
+        """As that of every session."""
+        return self._counted(FORGOTTEN)
+
+    @property
     def not_followed(self) -> int:
         """Threads that the set of those to record had no room for."""
         return self._counted(NOT_FOLLOWED)
@@ -525,34 +576,50 @@ RECORDED = _Recorded()
 
 
 @lru_cache(maxsize=1024)  # many functions have the same
-def program_of(fields: tuple[tuple[str, Fetch], ...]) -> Program:
-    """The steps of an event's fields, on the running machine."""
+def program_of(fields: tuple[tuple[str, Fetch], ...], elapsed: str = "") -> Program:
+    """The steps of an event's fields, on the running machine; ``elapsed`` as for `steps_of`."""
+    return steps_of(fields, *_registers(), elapsed)
+
+
+def _registers() -> tuple[str, str]:
     machine = architecture(os.uname().machine)
-    return steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
+    return machine.registers[machine.stack_pointer], machine.result
 
 
 def counting_of(
-    plan: Plan, measures: tuple[str, ...], labels: Iterable[str], task: tuple[str, ...]
+    plan: Plan,
+    measures: tuple[str, ...],
+    labels: Iterable[str],
+    task: tuple[str, ...],
+    calls: tuple[Program, ...] = (),
 ) -> Counting | None:
     """How the running kernel counts hits of ``plan``; None where the reader has to.
 
     ``measures`` are the labels of the numbers to count, ``labels`` those of the values that keys
-    and filters need; ``task`` is what they need of the task: thread, process, cpu.
+    and filters need; ``task`` is what they need of the task: thread, process, cpu. ``calls`` are
+    what :func:`calls_of` gives of a plan of returns.
     """
     if "compare_exchange" not in running()[0].features:
         return None
-    return counting(plan, measures, labels, task, (COMM,), _counting_program)
+    return counting(plan, measures, labels, task, (COMM,), _counting_program, calls)
+
+
+def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple[Program, ...]:
+    """As :func:`identified`, on the running machine."""
+
+    def identify(frame: Term, goroutine: Term | None) -> Program:
+        return call_steps(frame, goroutine, *_registers())
+
+    return identified(plan, place, pushed, stack, end, identify)
 
 
 @lru_cache(maxsize=1024)
 def _counting_program(
     fields: tuple[tuple[str, Fetch], ...],
-    measures: tuple[tuple[Fetch, bool], ...],
+    measures: tuple[tuple[Fetch | None, bool], ...],
     task: tuple[str, ...],
 ) -> Program:
-    machine = architecture(os.uname().machine)
-    stack = machine.registers[machine.stack_pointer]
-    return counting_steps(fields, measures, task, stack, machine.result)
+    return counting_steps(fields, measures, task, *_registers())
 
 
 def _ring_bytes(buffer_kib: int | None) -> int:

@@ -10,8 +10,10 @@ from __future__ import annotations
 import struct
 
 from fetchc.emit.bpf_counting import Entry, key_bytes
+from fetchc.ir.fetch import Calculated
 from fetchc.ir.steps import Aggregate, Loop
 from fetchc.record import Record
+from fetchc.tracer.events import LATENCY
 from fetchc.tracer.guards import LOWEST
 from fetchc.tracer.tables import Cell, Row
 from fetchc.tracer.value_shapes import Leaf, texts_in
@@ -20,15 +22,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from fetchc.ir.fetch import Fetch
+    from fetchc.ir.fetch import Fetch, Term, Value
     from fetchc.ir.steps import Measured, Program
     from fetchc.tracer.events import Plan
+    from fetchc.tracer.tables import Number
 
-    Lower = Callable[
-        [tuple[tuple[str, Fetch], ...], tuple[tuple[Fetch, bool], ...], tuple[str, ...]], Program
-    ]
+    Identify = Callable[[Term, Term | None], Program]
 
-__all__ = ["Counting", "counting", "row_of", "used_texts"]
+    Measures = tuple[tuple[Fetch | None, bool], ...]
+    Lower = Callable[[tuple[tuple[str, Fetch], ...], Measures, tuple[str, ...]], Program]
+
+__all__ = ["Counting", "Entering", "counting", "identified", "row_of", "used_texts"]
 
 _KINDS = ("integer", "duration", "enum", "pointer")
 _MOST_STEPS = 64
@@ -40,12 +44,45 @@ class Counting(Record):
     """How hits of a plan are counted: a program for each of its definitions.
 
     ``plan`` has the values that keys and filters need. ``measures`` are the labels of the numbers
-    to count, some maybe twice; each of them has one place in the entries.
+    to count, some maybe twice; each of them has one place in the entries. ``calls``, at returns of
+    calls that are timed, identify those.
     """
 
     plan: Plan
     measures: tuple[str, ...]
     programs: tuple[Program, ...]
+    calls: tuple[Program, ...] = ()
+
+
+class Entering(Record):
+    """The entries of calls that are timed: for each definition of a plan what identifies them."""
+
+    calls: tuple[Program, ...]
+
+
+def identified(
+    plan: Plan, place: str, pushed: int, stack: str, end: str, identify: Identify
+) -> tuple[Program, ...]:
+    """The steps that identify the calls of a plan, for each definition; empty: there are none.
+
+    ``place`` is the label of the stack pointer, which is ``pushed`` more than at the entry;
+    ``stack`` and ``end``, in Go, those of the goroutine and of the high end of its stack.
+    """
+    shapes = {one.label: one.shape for one in plan.values}
+    programs = []
+    for fields in plan.fields:
+        fetches = dict(fields)
+        found: dict[str, Value] = {}
+        for label in (place, *((stack, end) if stack else ())):
+            leaf = shapes.get(label)
+            if not isinstance(leaf, Leaf) or not _is_plain(leaf, fetches[leaf.field]):
+                return ()
+            found[label] = fetches[leaf.field].value
+        frame: Term = Calculated("sub", found[place], pushed)
+        if stack:
+            frame = Calculated("sub", found[end], frame)
+        programs.append(identify(frame, found[stack] if stack else None))
+    return tuple(programs)
 
 
 def counting(
@@ -55,11 +92,12 @@ def counting(
     task: tuple[str, ...],
     always: Iterable[str],
     lower: Lower,
+    calls: tuple[Program, ...] = (),
 ) -> Counting | None:
     """How the kernel counts ``measures`` by the values ``labels`` and ``task``; None: it cannot.
 
     ``always`` are fields of every key. ``lower`` makes the steps of fields, measures (whether they
-    are signed) and what is said of the task.
+    are signed) and what is said of the task. ``calls`` have the time that is the measure LATENCY.
     """
     wanted = set(labels)
     keyed = plan.replaced(values=tuple([one for one in plan.values if one.label in wanted]))
@@ -68,12 +106,15 @@ def counting(
     apart = used_texts(plan) - set(always) | {one.field for one in plan.fault_probes}
     apart -= kept
     shapes = {one.label: one.shape for one in plan.values}
-    leaves = [shapes.get(label) for label in dict.fromkeys(measures)]
     programs = []
     for fields in plan.fields:
         fetches = dict(fields)
-        numbers = []
-        for leaf in leaves:
+        numbers: list[tuple[Fetch | None, bool]] = []
+        for label in dict.fromkeys(measures):
+            if label == LATENCY and calls:
+                numbers.append((None, False))
+                continue
+            leaf = shapes.get(label)
             if not isinstance(leaf, Leaf) or not _is_plain(leaf, fetches[leaf.field]):
                 return None
             numbers.append((fetches[leaf.field], leaf.decode.signed))
@@ -84,7 +125,7 @@ def counting(
         if len(program.steps) > _MOST_STEPS or key_bytes(program) > _KEY_BYTES:
             return None
         programs.append(program)
-    return Counting(keyed, measures, tuple(programs)) if programs else None
+    return Counting(keyed, measures, tuple(programs), calls) if programs else None
 
 
 def used_texts(plan: Plan) -> set[str]:
@@ -107,30 +148,47 @@ def _is_plain(leaf: Leaf, fetch: Fetch) -> bool:
     return whole and near and decode.kind in _KINDS
 
 
-def row_of(counting: Counting, program: Program, key: bytes, value: bytes) -> Row:
-    """The row of one entry: a cell for each of ``counting.measures``."""
+def row_of(
+    counting: Counting, program: Program, key: bytes, value: bytes, before: bytes | None = None
+) -> Row:
+    """The row of one entry: a cell for each of ``counting.measures``.
+
+    ``before`` is an earlier value of the entry: the row is of the hits since then, but for the
+    ends, which are of all hits in the entry's buckets.
+    """
     aggregate = program.steps[-1]
     assert isinstance(aggregate, Aggregate)
-    (hits,) = struct.unpack_from("=Q", value, Entry.HITS)
-    cells = {
-        label: _cell(one, hits, key, value, Entry.at(number))
-        for number, (label, one) in enumerate(
-            zip(dict.fromkeys(counting.measures), aggregate.measures, strict=True)
-        )
-    }
+    before = before or bytes(len(value))
     row = Row([0 for _ in counting.measures])
-    row.hits = hits
+    row.hits = _hits(value) - _hits(before)
+    cells = {}
+    for number, label in enumerate(dict.fromkeys(counting.measures)):
+        one, at = aggregate.measures[number], Entry.at(number)
+        cell = cells[label] = _cell(one, value, at)
+        cell.total = _in_ones(cell.total - _cell(one, before, at).total, one.unit)
+        cell.smallest = _in_ones(cell.smallest or 0, one.unit)
+        cell.largest = _in_ones(cell.largest or 0, one.unit)
+        cell.count = row.hits
+        cell.buckets = {struct.unpack_from("=i", key, one.at)[0]: row.hits}
     row.cells = [cells[label] for label in counting.measures]
     return row
 
 
-def _cell(one: Measured, hits: int, key: bytes, value: bytes, at: int) -> Cell:
+def _hits(value: bytes) -> int:
+    return int(struct.unpack_from("=Q", value, Entry.HITS)[0])
+
+
+def _cell(one: Measured, value: bytes, at: int) -> Cell:
+    # The sum and the ends.
     cell = Cell()
     low, high, largest, least = struct.unpack_from("=QqQQ" if one.signed else "=4Q", value, at)
     turned = 1 << 63 if one.signed else 0
-    cell.count, cell.total = hits, (high << 32) + low
+    cell.total = (high << 32) + low
     cell.largest = (largest ^ turned) - (2 * (largest ^ turned) & 2 * turned)
     smallest = least ^ _MASK ^ turned
     cell.smallest = smallest - (2 * smallest & 2 * turned)
-    cell.buckets = {struct.unpack_from("=i", key, one.at)[0]: hits}
     return cell
+
+
+def _in_ones(number: Number, unit: int) -> Number:
+    return number if unit == 1 else round(number / unit, 3)

@@ -1,0 +1,189 @@
+"""The part of an eBPF program that times calls: from the entry to the return of the same one.
+
+A hash map has the calls that were entered and have not returned. What identifies a call is as in
+:class:`fetchc.tracer.events.OpenCalls`: the process, and where the frame is. A frame that longjmp,
+an exception or the end of its thread has left gives its place to the next call there.
+"""
+
+from __future__ import annotations
+
+from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R7, R9, Assembler
+from fetchc.emit.bpf_steps import ELAPSED, WORD, Code, StepEmitter, TooLarge
+from fetchc.ir.steps import Identify, ReadMemory
+from fetchc.record import Record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.emit.bpf_steps import Target
+    from fetchc.ir.steps import Program, Step
+
+__all__ = ["CALL_BYTES", "OPEN_BYTES", "Call", "CallEmitter", "entry_code"]
+
+_PROCESS, _STACK, _PLACE = 0, 8, 16  # in the key: numbers of 64 bits
+CALL_BYTES = 24
+"""The size of the keys of the map of open calls."""
+
+_NESTED = 7
+OPEN_BYTES = WORD + WORD * _NESTED
+"""The size of its values: how many calls are open in one frame, and when each of them began.
+
+They are one but for tail calls, which begin where the frame of the caller was and return with it.
+"""
+
+_ANY = 0  # BPF_ANY
+
+
+class Call(Record):
+    """Steps that end with :class:`~fetchc.ir.steps.Identify`, and the map of open calls."""
+
+    program: Program
+    map: int
+
+
+class CallEmitter(StepEmitter):
+    """Notes the begin of a call, or takes the note and has the time since then."""
+
+    def __init__(self, call: Call, target: Target, asm: Assembler) -> None:
+        super().__init__(call.program, target, asm, used=-ELAPSED)
+        self._map = call.map
+        self._key = -self.stack_used - CALL_BYTES
+        self._value = self._key - OPEN_BYTES
+        if -self._value > target.rules.stack_bytes:
+            raise TooLarge(f"what identifies a call needs {-self._value} bytes of stack")
+        self._unknown = asm.fresh()
+        self._in_goroutine = False
+
+    def begin(self) -> None:
+        """Note the time; a call that the map has no room for is counted."""
+        asm, helpers = self._asm, self._helpers
+        fresh, full, room, done = [asm.fresh() for _ in range(4)]
+        self._identify()
+        asm.call(helpers["ktime_get_ns"])
+        asm.move(R9, R0)
+        if not self._in_goroutine:  # there a panic has left what is open in the frame
+            self._look_up()
+            asm.jump_if("eq", R0, 0, fresh)
+            asm.load(R1, R0, 0, WORD)
+            asm.jump_if("ge", R1, _NESTED, full)
+            asm.jump(room)
+            asm.place(full)  # the oldest one gives room
+            self._forget()
+            for at in range(WORD, OPEN_BYTES - WORD, WORD):
+                asm.load(R1, R0, at + WORD, WORD)
+                asm.store(R0, at, R1, WORD)
+            asm.constant(R1, _NESTED - 1)
+            asm.place(room)
+            self._at_last()
+            asm.store(R3, WORD, R9, WORD)
+            asm.compute_with("add", R1, 1)
+            asm.store(R0, 0, R1, WORD)
+            asm.jump(done)
+            asm.place(fresh)
+        for at in range(0, OPEN_BYTES, WORD):
+            asm.store_constant(FRAME, self._value + at, 1 if at == 0 else 0, WORD)
+        asm.store(FRAME, self._value + WORD, R9, WORD)
+        asm.map(R1, self._map)
+        asm.move(R2, FRAME)
+        asm.compute_with("add", R2, self._key)
+        asm.move(R3, FRAME)
+        asm.compute_with("add", R3, self._value)
+        asm.constant(R4, _ANY)
+        asm.call(helpers["map_update_elem"])
+        asm.jump_if("eq", R0, 0, done)
+        self._forget()
+        asm.place(done)
+        if asm.leads_to(self._unknown):
+            asm.place(self._unknown)
+
+    def elapsed(self) -> None:
+        """Have the time since the begin at :data:`ELAPSED`, all bits where that was not noted."""
+        asm, last = self._asm, self._asm.fresh()
+        asm.store_constant(FRAME, ELAPSED, -1, WORD)
+        self._identify()
+        self._look_up()
+        asm.jump_if("eq", R0, 0, self._unknown)
+        asm.load(R1, R0, 0, WORD)
+        asm.compute_with("add", R1, -1)
+        asm.jump_if("ge", R1, _NESTED, self._unknown)
+        asm.store(R0, 0, R1, WORD)
+        self._at_last()
+        asm.load(R9, R3, WORD, WORD)
+        asm.jump_if("ne", R1, 0, last)
+        asm.map(R1, self._map)
+        asm.move(R2, FRAME)
+        asm.compute_with("add", R2, self._key)
+        asm.call(self._helpers["map_delete_elem"])
+        asm.place(last)
+        asm.call(self._helpers["ktime_get_ns"])
+        asm.compute("sub", R0, R9)
+        asm.store(FRAME, ELAPSED, R0, WORD)
+        asm.place(self._unknown)
+
+    def _identify(self) -> None:
+        for position, step in enumerate(self._steps):
+            self.step(position, step)
+
+    def step(self, position: int, step: Step) -> None:
+        """Emit the step; what cannot be identified is no call."""
+        asm = self._asm
+        match step:
+            case ReadMemory():
+                self.load(step, self._places[position])
+                asm.jump_if("ne", R0, 0, self._unknown)
+            case Identify(stack=stack, place=place):
+                known = asm.fresh()
+                asm.call(self._helpers["get_current_pid_tgid"])
+                asm.move(R7, R0)
+                asm.compute_with("rsh", R0, 32)
+                asm.store(FRAME, self._key + _PROCESS, R0, WORD)
+                asm.constant(R1, 0)
+                if stack is not None:
+                    # Every thread has a system stack, and they all have the number 0.
+                    self._in_goroutine = True
+                    self.value(R1, stack)
+                    asm.jump_if("ne", R1, 0, known)
+                    asm.compute_with("lsh", R7, 32)
+                    asm.compute_with("arsh", R7, 32)
+                    asm.compute("sub", R1, R7)
+                    asm.place(known)
+                asm.store(FRAME, self._key + _STACK, R1, WORD)
+                self.value(R1, place)
+                asm.store(FRAME, self._key + _PLACE, R1, WORD)
+            case _:
+                super().step(position, step)
+
+    def _at_last(self) -> None:
+        # R3 leads to the word before that of the number R1, which is less than all of them.
+        asm = self._asm
+        asm.move(R2, R1)
+        asm.compute_with("lsh", R2, 3)
+        asm.move(R3, R0)
+        asm.compute("add", R3, R2)
+
+    def _forget(self) -> None:
+        asm = self._asm
+        asm.map_value(R1, self._target.maps.lost, FORGOTTEN)
+        asm.constant(R2, 1)
+        asm.atomic_add(R1, 0, R2)
+
+    def _look_up(self) -> None:
+        asm = self._asm
+        asm.map(R1, self._map)
+        asm.move(R2, FRAME)
+        asm.compute_with("add", R2, self._key)
+        asm.call(self._helpers["map_lookup_elem"])
+
+
+FORGOTTEN = 16
+"""Where in the array of counters the number of calls is that the map had no room for."""
+
+
+def entry_code(call: Call, target: Target) -> Code:
+    """The program of an entry, which records nothing."""
+    asm = Assembler()
+    asm.move(CONTEXT, R1)
+    emitter = CallEmitter(call, target, asm)
+    emitter.only_threads()
+    emitter.begin()
+    asm.end()
+    return Code(asm.instructions(), ())

@@ -1,0 +1,167 @@
+"""eBPF programs time the calls that the reader of events would, whatever order hits come in."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.emit import bpf_calls
+from fetchc.emit.bpf_calls import FORGOTTEN, Call, entry_code
+from fetchc.emit.bpf_counting import Counted
+from fetchc.emit.bpf_program import ring_record
+from fetchc.emit.bpf_steps import Maps, Point, Target
+from fetchc.ir.evaluate import State
+from fetchc.ir.evaluate_steps import record
+from fetchc.ir.fetch import Calculated, Deref, Register, StackPointer
+from fetchc.ir.steps import HEADER, TIMED_BITS, call_steps, counting_steps, steps_of
+from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from fetchc.tracer.bpf.counting import Counting, row_of
+from fetchc.tracer.events import ELAPSED, LATENCY, UNSEEN, Event, OpenCalls, Plan
+from fetchc.tracer.tables import Cell, Row
+from tests.property.test_bpf_programs import COUNTING, counting_machine
+
+X86, RULES, MAPS = bpf_machine("x86_64"), bpf_rules((6, 18)), Maps(5, 6)
+POINT = Point(77, 0x1234, False)
+OPEN = 10  # the map of open calls
+PLAN = Plan("", "ev", "", None, "entry", 0, (), ())
+PUSHED = 8
+STACK_END = 0x9000
+COUNTS = counting_steps([], [(None, False)], (), "sp", "ax")
+RECORDS = steps_of([], "sp", "ax", ELAPSED)
+
+
+class Thread:
+    """A thread that enters functions and returns, and what its programs have counted."""
+
+    def __init__(self, in_go: bool = False, most: int = 1 << 30) -> None:
+        self.in_go = in_go
+        self.machine = counting_machine(COUNTS, ())
+        self.machine.calling, self.machine.most_open = OPEN, most
+        self.machine.read = lambda address, size: STACK_END.to_bytes(size, "little")
+
+    def hit(self, enters: bool, goroutine: int, sp: int, now: int) -> None:
+        """Run the program of an entry or of a return; ``sp`` is that of the entry."""
+        assert X86 is not None
+        machine, pushed = self.machine, 0 if enters else PUSHED
+        context = bytearray(machine.context)
+        for name, value in (("di", goroutine), ("sp", sp + pushed), ("bx", 0x5000)):
+            struct.pack_into("<Q", context, X86.registers[name], value)
+        machine.context, machine.clock = bytes(context), now
+        place = Calculated("sub", StackPointer(), pushed)
+        if self.in_go:
+            place = Calculated("sub", Deref(Register("bx"), 0), place)
+        call = Call(call_steps(place, Register("di") if self.in_go else None, "sp", "ax"), OPEN)
+        if enters:
+            code = entry_code(call, Target(X86, RULES, MAPS, POINT, False, True, None))
+        else:
+            counted = Counted(COUNTS, COUNTING)
+            code = ring_record(RECORDS, X86, RULES, MAPS, POINT, True, True, counted, call=call)
+        machine.run(code.instructions)
+
+    def counted(self) -> Cell:
+        """All times of the map."""
+        together, counting = Row([0]), Counting(PLAN, (LATENCY,), (COUNTS,))
+        machine = self.machine
+        for key, place in machine.entries.items():
+            value = bytes(machine.values[place : place + machine.value_size])
+            together.merge(row_of(counting, COUNTS, key, value))
+        return together.cells[0]
+
+    def recorded(self) -> list[int]:
+        """The times in the records of returns that were not counted."""
+        slot = RECORDS.slots[-1]
+        assert (slot.name, slot.at) == (ELAPSED, HEADER)
+        return [struct.unpack_from("<Q", one, slot.at)[0] for one in self.machine.submitted]
+
+
+def read(hits: list[tuple[bool, int, int, int]], in_go: bool) -> tuple[Cell, int]:
+    """What the reader counts of the same hits, and how many returns have no entry for it."""
+    calls, cell, unseen = OpenCalls(most=1 << 16 if in_go else bpf_calls._NESTED), Cell(), 0
+    for enters, goroutine, sp, now in hits:
+        key = (goroutine or "thread") if in_go else sp
+        depth = STACK_END - sp if in_go else None
+        if enters:
+            calls.enter(key, Event(PLAN, 0, 0, "", 0, 0.0, now, {}, ()), depth)
+        elif (entry := calls.leave(key, depth)) is None:
+            unseen += 1
+        else:
+            cell.add(round((now - entry.address) / 1e3, 3))
+    return cell, unseen
+
+
+@st.composite
+def sequences(draw: st.DrawFn, in_go: bool) -> list[tuple[bool, int, int, int]]:
+    """Entries and returns that a thread can have, in goroutines or not.
+
+    Frames that were entered before the trace, that longjmp or a panic leaves, and those of tail
+    calls, which begin where the caller's frame was and return with it.
+    """
+    hits, now = [], 0
+    stacks: dict[int, list[int]] = {number: [0x8000] for number in ([0, 7, 8] if in_go else [0])}
+    for number in draw(st.lists(st.sampled_from(sorted(stacks)), max_size=40)):
+        now += draw(st.integers(0, 1 << 41)) >> draw(st.integers(0, 41))
+        frames = stacks[number]
+        what = draw(st.sampled_from(["enter", "enter", "return", "return", "leave", "tail"]))
+        if what == "leave":
+            del frames[draw(st.integers(0, 3)) :]
+        elif what == "return" and frames:
+            hits.append((False, number, frames.pop(), now))
+        elif what != "return" and (frames or what == "enter") and not (in_go and what == "tail"):
+            frames.append((frames[-1] if frames else 0x8010) - (16 if what == "enter" else 0))
+            hits.append((True, number, frames[-1], now))
+    return hits
+
+
+@pytest.mark.parametrize("in_go", [False, True])
+@given(st.data())
+def test_the_same_calls_have_the_same_times(in_go: bool, data: st.DataObject) -> None:
+    hits = data.draw(sequences(in_go))
+    thread = Thread(in_go)
+    for one in hits:
+        thread.hit(*one)
+    mine, (theirs, unseen) = thread.counted(), read(hits, in_go)
+    assert (mine.count, mine.buckets) == (theirs.count, theirs.buckets)
+    assert (mine.smallest, mine.largest) == (theirs.smallest, theirs.largest)
+    assert mine.total == pytest.approx(theirs.total, abs=1e-6)
+    assert thread.recorded() == [UNSEEN] * unseen
+
+
+def test_other_pairs_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    hits = [(True, 0, 0x8000, 100), (True, 0, 0x7FF0, 200), (False, 0, 0x8000, 1200)]
+    monkeypatch.setattr(bpf_calls, "_PLACE", -8)  # not in the key
+    thread = Thread()
+    for one in hits:
+        thread.hit(*one)
+    assert thread.counted().total != read(hits, False)[0].total
+
+
+def test_a_full_map_is_counted() -> None:
+    thread = Thread(most=1)
+    for one in ((True, 0, 0x8000, 0), (True, 0, 0x7FF0, 0), (False, 0, 0x7FF0, 5000)):
+        thread.hit(*one)
+    assert struct.unpack_from("<Q", thread.machine.lost, FORGOTTEN) == (1,)
+    assert (thread.counted().count, thread.recorded()) == (0, [UNSEEN])
+    thread.hit(False, 0, 0x8000, 9000)
+    assert (thread.counted().largest, thread.machine.open) == (9.0, {})
+
+
+@pytest.mark.parametrize("nanoseconds", [(1 << TIMED_BITS) - 1, 1 << TIMED_BITS])
+def test_what_takes_hours_is_recorded(nanoseconds: int) -> None:
+    thread = Thread()
+    thread.hit(True, 0, 0x8000, 0)
+    thread.hit(False, 0, 0x8000, nanoseconds)
+    said = record(COUNTS, State({}, thread.machine.read, elapsed=nanoseconds), 64)
+    counted = nanoseconds < 1 << TIMED_BITS
+    assert thread.recorded() == ([] if counted else [nanoseconds])
+    assert thread.counted().count == counted == (said.numbers is not None)
+
+
+def test_an_entry_that_cannot_be_identified_is_no_call() -> None:
+    thread = Thread(in_go=True)
+    thread.machine.read = lambda address, size: None
+    thread.hit(True, 7, 0x8000, 0)
+    thread.hit(False, 7, 0x8000, 5)
+    assert (thread.machine.open, thread.recorded()) == ({}, [UNSEEN])
