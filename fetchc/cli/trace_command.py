@@ -154,13 +154,10 @@ def _run(
             for reason in _unhit_reasons(asked, targets, options):
                 output.say(f"note: nothing was hit: {reason}")
         lost = session.lost
-        not_followed = session.not_followed
         entries, returns = session.missed
         output.diagnostics(session.warnings(), "")
     if lost:
         output.say(f"warning: {lost} events were lost: the buffers were full")
-    if not_followed:
-        output.say(f"warning: {not_followed} threads were not followed: there are too many")
     if entries:
         output.say(f"warning: {entries} hits were missed: the kernel was handling another probe")
     if returns:

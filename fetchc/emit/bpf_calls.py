@@ -174,7 +174,7 @@ class CallEmitter(StepEmitter):
         asm.call(self._helpers["map_lookup_elem"])
 
 
-FORGOTTEN = 16
+FORGOTTEN = 8
 """Where in the array of counters the number of calls is that the map had no room for."""
 
 

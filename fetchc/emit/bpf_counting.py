@@ -248,14 +248,16 @@ class Counting(StepEmitter):
         asm.place(enough)
 
     def _sum(self, number: int, one: Measured) -> None:
-        asm, at = self._asm, Entry.at(number)
+        asm, at, small = self._asm, Entry.at(number), self._asm.fresh()
         asm.load(R1, FRAME, self._numbers + WORD * number, WORD)
         asm.move(R2, R1)
         asm.compute_with("lsh", R2, 32)
         asm.compute_with("rsh", R2, 32)
         asm.atomic_add(R7, at + Entry.LOW, R2)
         asm.compute_with("arsh" if one.signed else "rsh", R1, 32)
+        asm.jump_if("eq", R1, 0, small)
         asm.atomic_add(R7, at + Entry.HIGH, R1)
+        asm.place(small)
 
 
 _PART_BITS, _BUCKET_BIAS = 5, 128  # of the buckets of fetchc.tracer.tables

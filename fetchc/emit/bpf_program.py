@@ -18,6 +18,7 @@ from fetchc.emit.bpf_steps import (
     look_up,
     record_bytes,
     text_rooms,
+    thread_byte,
     walk_bytes,
 )
 from fetchc.emit.bpf_walks import Walk, followed_rounds
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
 
 __all__ = [
-    "NOT_FOLLOWED",
     "children_code",
     "ended_code",
     "ring_record",
@@ -267,9 +267,6 @@ class _SampleEmitter(_RecordEmitter):
 # The set of threads to record: it grows with each thread that one of them starts, and shrinks with
 # each that ends, so that no number is in it when another process gets that.
 
-NOT_FOLLOWED = 8
-"""Where in the array of counters the number of threads is that the set had no room for."""
-
 
 def children_code(rules: BpfRules, maps: Maps, child: int) -> Code:
     """The program of the tracepoint ``sched_process_fork``.
@@ -281,23 +278,12 @@ def children_code(rules: BpfRules, maps: Maps, child: int) -> Code:
     end = asm.fresh()
     asm.move(CONTEXT, R1)
     asm.call(rules.helpers["get_current_pid_tgid"])
-    asm.store(FRAME, -4, R0, 4)
-    look_up(asm, rules.helpers, maps.threads)
+    thread_byte(asm, maps.threads, R0)
+    asm.load(R0, R1, 0, 1)
     asm.jump_if("eq", R0, 0, end)
-    asm.load(R1, CONTEXT, child, 4)
-    asm.store(FRAME, -4, R1, 4)
-    asm.store_constant(FRAME, -8, 1, 4)
-    asm.map(R1, maps.threads)
-    asm.move(R2, FRAME)
-    asm.compute_with("add", R2, -4)
-    asm.move(R3, FRAME)
-    asm.compute_with("add", R3, -8)
-    asm.constant(R4, 0)
-    asm.call(rules.helpers["map_update_elem"])
-    asm.jump_if("eq", R0, 0, end)
-    asm.map_value(R1, maps.lost, NOT_FOLLOWED)
-    asm.constant(R2, 1)
-    asm.atomic_add(R1, 0, R2)
+    asm.load(R0, CONTEXT, child, 4)
+    thread_byte(asm, maps.threads, R0)
+    asm.store_constant(R1, 0, 1, 1)
     asm.place(end)
     asm.end()
     return Code(asm.instructions(), ())
@@ -308,10 +294,7 @@ def ended_code(rules: BpfRules, maps: Maps) -> Code:
     assert maps.threads is not None
     asm = Assembler()
     asm.call(rules.helpers["get_current_pid_tgid"])
-    asm.store(FRAME, -4, R0, 4)
-    asm.map(R1, maps.threads)
-    asm.move(R2, FRAME)
-    asm.compute_with("add", R2, -4)
-    asm.call(rules.helpers["map_delete_elem"])
+    thread_byte(asm, maps.threads, R0)
+    asm.store_constant(R1, 0, 0, 1)
     asm.end()
     return Code(asm.instructions(), ())

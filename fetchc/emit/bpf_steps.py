@@ -47,6 +47,7 @@ __all__ = [
     "ELAPSED",
     "NOWHERE",
     "TEXT_ROOMS",
+    "THREADS",
     "WORD",
     "Code",
     "Maps",
@@ -59,6 +60,7 @@ __all__ = [
     "look_up",
     "record_bytes",
     "text_rooms",
+    "thread_byte",
     "value_places",
     "walk_bytes",
 ]
@@ -98,12 +100,17 @@ class Point(Record):
 class Maps(Record):
     """File descriptors of maps: the ring buffer, the array whose number counts the lost records.
 
-    ``threads`` is a set of the threads to record, None for all.
+    ``threads`` is an array of one value, which has :data:`THREADS` bytes: a byte is not 0 where a
+    thread of that number is to be recorded. None: all are.
     """
 
     ring: int
     lost: int
     threads: int | None = None
+
+
+THREADS = 1 << 22
+"""PID_MAX_LIMIT of a kernel of 64 bits: more than any thread's number."""
 
 
 class StackRoom(Record):
@@ -245,8 +252,8 @@ class StepEmitter:
             return
         asm, known = self._asm, self._asm.fresh()
         asm.call(self._helpers["get_current_pid_tgid"])
-        asm.store(FRAME, -4, R0, 4)
-        look_up(asm, self._helpers, threads)
+        thread_byte(asm, threads, R0)
+        asm.load(R0, R1, 0, 1)
         asm.jump_if("ne", R0, 0, known)
         asm.end()
         asm.place(known)
@@ -584,6 +591,13 @@ def value_places(
     if end > stack_bytes:
         raise TooLarge(f"the event needs {end} bytes of stack, and a program has {stack_bytes}")
     return places, end
+
+
+def thread_byte(asm: Assembler, threads: int, number: int) -> None:
+    """R1 is the address of a thread's byte (see :class:`Maps`); its number is in a register."""
+    asm.compute_with("and", number, THREADS - 1)
+    asm.map_value(R1, threads, 0)
+    asm.compute("add", R1, number)
 
 
 def look_up(asm: Assembler, helpers: Mapping[str, int], map: int) -> None:

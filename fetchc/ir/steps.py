@@ -868,7 +868,15 @@ def _scheduled(
 def operands(step: Step) -> tuple[int, ...]:
     """The values that a step uses; those of its address, or its first operand, in front."""
     match step:
-        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | Elapsed() | EmitComm() | Loop():
+        case (
+            ReadRegister()
+            | ReadCursor()
+            | Constant()
+            | LoadBias()
+            | Elapsed()
+            | EmitComm()
+            | Loop()
+        ):
             return ()
         case ReadMemory(base=base, when=int() as when):
             return base, when
@@ -892,7 +900,15 @@ def operands(step: Step) -> tuple[int, ...]:
 
 def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
     match step:
-        case ReadRegister() | ReadCursor() | Constant() | LoadBias() | Elapsed() | EmitComm() | Loop():
+        case (
+            ReadRegister()
+            | ReadCursor()
+            | Constant()
+            | LoadBias()
+            | Elapsed()
+            | EmitComm()
+            | Loop()
+        ):
             return step
         case ReadMemory(base=base, when=int() as when):
             return step.replaced(base=numbers[base], when=numbers[when])

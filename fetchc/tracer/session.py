@@ -385,11 +385,6 @@ class Session:
         return 0
 
     @property
-    def not_followed(self) -> int:
-        """Threads of the processes to record that the kernel had no room to follow."""
-        return 0
-
-    @property
     def missed(self) -> tuple[int, int]:
         """Entries and returns of the kernel's functions that its probes missed, so far.
 

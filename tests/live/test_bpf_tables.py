@@ -178,7 +178,7 @@ def test_calls_that_the_map_has_no_room_for_are_counted(
 def test_intervals_together_are_the_whole(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     lines, _, _ = times(capfd, program, COUNTS, "--interval", "20ms")
     *intervals, total = lines
-    assert len(intervals) > 2
+    assert len(intervals) > 1
     assert "total" in total
     sums: Counter[str] = Counter()
     for line in intervals:

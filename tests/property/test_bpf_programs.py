@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
-from fetchc.emit.bpf_program import ring_record, sampled_bytes, sampled_record
+from fetchc.emit.bpf_program import (
+    children_code,
+    ended_code,
+    ring_record,
+    sampled_bytes,
+    sampled_record,
+)
 from fetchc.emit.bpf_steps import Maps, Point, TooLarge, text_rooms
 from fetchc.ir.evaluate import Fault, State, evaluate
 from fetchc.ir.evaluate_steps import Recorded, record
@@ -552,11 +558,26 @@ def test_a_full_buffer_is_counted() -> None:
 @pytest.mark.parametrize(("thread", "records"), [(12, 1), (13, 0)])
 def test_only_the_wanted_threads_are_recorded(thread: int, records: int) -> None:
     program = steps_of([("b", Fetch(Register("di"), Bits(3, 2, 8)))], "sp", "ax")
-    machine = BpfMachine(bytes(168), lambda address, size: None, wanted=frozenset({thread}))
+    machine = BpfMachine(bytes(168), lambda address, size: None, following=7)
+    machine.wanted[thread] = 1
     assert X86 is not None
     code = ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6, 7), POINT, False, True)
     machine.run(code.instructions)
     assert len(machine.submitted) == records
+
+
+def test_children_are_followed_until_they_end() -> None:
+    rules, maps = bpf_rules((6, 18)), Maps(5, 6, 7)
+    child = bytes(8) + struct.pack("<I", 14) + bytes(156)
+    machine = BpfMachine(child, lambda address, size: None, following=7)
+    machine.run(children_code(rules, maps, 8).instructions)
+    assert not any(machine.wanted)  # of a thread that is not followed itself
+    machine.wanted[machine.thread] = 1
+    machine.run(children_code(rules, maps, 8).instructions)
+    assert [at for at, one in enumerate(machine.wanted) if one] == [machine.thread, 14]
+    machine.thread = 14
+    machine.run(ended_code(rules, maps).instructions)
+    assert [at for at, one in enumerate(machine.wanted) if one] == [12]
 
 
 # ------------------------------------------------------------------------------

@@ -14,8 +14,8 @@ from fetchc.emit.bpf_assembler import Instruction
 from fetchc.emit.bpf_calls import CALL_BYTES, OPEN_BYTES
 
 MASK = (1 << 64) - 1
-CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES = (
-    number << 48 for number in (0x1001, 0x1002, 0x1003, 0x1004, 0x1005, 0x1006)
+CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES, THREADS = (
+    number << 48 for number in range(0x1001, 0x1008)
 )
 SIZES = {0x10: 1, 0x08: 2, 0x00: 4, 0x18: 8}
 MOST = 1_000_000
@@ -32,7 +32,8 @@ class BpfMachine:
     process: int = 11
     address: int = 0x401000
     cookie: int = 0
-    wanted: frozenset[int] = frozenset()
+    following: int = -1  # the array with a byte for each thread
+    wanted: bytearray = field(default_factory=lambda: bytearray(16))  # of the first ones
     full: bool = False
     empty: int = 1  # what is said of the length of an empty text: 0 before Linux 6.18
     counting: int = -1  # the map with entries of the sizes below, and room for so many
@@ -50,7 +51,7 @@ class BpfMachine:
     others: Callable[[bytearray, int], None] = lambda memory, place: None
     submitted: list[bytes] = field(default_factory=list)
     discarded: int = 0
-    lost: bytearray = field(default_factory=lambda: bytearray(24))
+    lost: bytearray = field(default_factory=lambda: bytearray(16))
     calls: int = 0
 
     def run(self, instructions: Sequence[Instruction]) -> int:
@@ -88,7 +89,8 @@ class BpfMachine:
                 )
                 here = at + immediate  # a function: from behind the first half on
                 at += 1
-                wide = {0: (high & 0xFFFF_FFFF) << 32 | low, 1: MAP + low, 2: LOST + high, 4: here}
+                value = (THREADS if low == self.following else LOST) + high
+                wide = {0: (high & 0xFFFF_FFFF) << 32 | low, 1: MAP + low, 2: value, 4: here}
                 registers[target] = wide[source]
             elif kind == 7:
                 other = registers[source] if operation & 8 else immediate
@@ -137,7 +139,7 @@ class BpfMachine:
     def _memory(self, address: int, size: int) -> tuple[bytearray, int]:
         regions = {
             CONTEXT: bytearray(self.context), STACK: self._stack, RECORD: self._record,
-            LOST: self.lost, ENTRIES: self.values,
+            LOST: self.lost, ENTRIES: self.values, THREADS: self.wanted,
         }  # fmt: skip
         region = address & ~((1 << 48) - 1)
         place = address - region
@@ -180,11 +182,6 @@ class BpfMachine:
                 memory, place = self._memory(registers[4], registers[5])
                 self.submitted.append(bytes(memory[place : place + registers[5]]))
                 return 0
-            case 1:
-                memory, place = self._memory(two, 4)
-                return (
-                    MAP if int.from_bytes(memory[place : place + 4], "little") in self.wanted else 0
-                )
             case 5:
                 return self.clock
             case 8:

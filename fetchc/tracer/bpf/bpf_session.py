@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import mmap
 import os
 import struct
 from collections import deque
@@ -11,8 +12,8 @@ from functools import lru_cache
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, OPEN_BYTES, Call, entry_code
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
-from fetchc.emit.bpf_program import NOT_FOLLOWED, children_code, ended_code, ring_record
-from fetchc.emit.bpf_steps import Maps, Point, StackRoom, Target, TooLarge, text_rooms
+from fetchc.emit.bpf_program import children_code, ended_code, ring_record
+from fetchc.emit.bpf_steps import THREADS, Maps, Point, StackRoom, Target, TooLarge, text_rooms
 from fetchc.ir.fetch import Decode
 from fetchc.ir.steps import (
     ADDRESS,
@@ -77,13 +78,12 @@ __all__ = [
 
 _CPU_BYTES = 16 << 20  # of the ring buffer, for each processor
 _MOST_BYTES = 64 << 20
-_THREADS = 1 << 16  # that a session follows at a time
 _POINTS = 1 << 16  # the plan's number has 16 bits
 _ENTRIES = 1 << 14  # of all maps that count together; what is too much for one is recorded
 _LEAST_ENTRIES = 8  # of one map
 _WALKED = 127  # return addresses: kernel.perf_event_max_stack
 _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
-_COUNTERS = 24  # bytes: records lost, threads not followed, calls forgotten
+_COUNTERS = 16  # bytes: records lost, calls forgotten
 _OPEN_CALLS = 1 << 15
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
@@ -200,6 +200,7 @@ class BpfSession(Session):
         self._descriptors: list[int] = []
         self._links: list[int] = []
         self._threads: int | None = None
+        self._followed: mmap.mmap | None = None
         self._calls: int | None = None
         self._stack: StackRoom | None = None
         self._filled: list[_Filled] = []
@@ -230,8 +231,8 @@ class BpfSession(Session):
             raise
         return self
 
-    def _map(self, kind: str, key: int, value: int, entries: int) -> int:
-        file = self._bpf.map(self._rules.maps[kind], key, value, entries)
+    def _map(self, kind: str, key: int, value: int, entries: int, shared: bool = False) -> int:
+        file = self._bpf.map(self._rules.maps[kind], key, value, entries, shared)
         self._descriptors.append(file)
         return file
 
@@ -310,7 +311,8 @@ class BpfSession(Session):
     def _follow(self) -> None:
         if self._threads is not None:
             return
-        self._threads = self._map("hash", 4, 4, _THREADS)
+        self._threads = self._map("array", 4, THREADS, 1, shared=True)
+        self._followed = mmap.mmap(self._threads, THREADS)
         tracefs = find_tracefs()
         maps = self._maps()
         for name in ("sched_process_fork", "sched_process_exit"):
@@ -324,9 +326,9 @@ class BpfSession(Session):
             self._links += self._bpf.attach_tracepoint(program, format.id)
 
     def _enter(self, threads: Iterable[int]) -> None:
-        assert self._threads is not None
+        assert self._followed is not None
         for thread in threads:
-            self._bpf.update(self._threads, struct.pack("=I", thread), b"\1\0\0\0")
+            self._followed[thread] = 1
 
     def _maps(self) -> Maps:
         return Maps(self._ring_file, self._counters, self._threads)
@@ -534,11 +536,6 @@ class BpfSession(Session):
         """As that of every session."""
         return self._counted(FORGOTTEN)
 
-    @property
-    def not_followed(self) -> int:
-        """Threads that the set of those to record had no room for."""
-        return self._counted(NOT_FOLLOWED)
-
     def _counted(self, offset: int) -> int:
         if self._open:
             self._totals = self._bpf.look_up(self._counters, _KEY, _COUNTERS)
@@ -560,6 +557,8 @@ class BpfSession(Session):
             for listed in (self._links, self._descriptors):
                 while listed:
                     os.close(listed.pop())
+            if self._followed is not None:
+                self._followed.close()
             self._ring.close()
             self._files.close()
 

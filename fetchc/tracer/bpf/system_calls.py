@@ -30,6 +30,7 @@ _PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
 _KPROBE, _TRACEPOINT, _OF_PERF_EVENT = 2, 5, 7  # BPF_PROG_TYPE_*
 _PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
 _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
+_SHARED = 1 << 10  # BPF_F_MMAPABLE, from 5.5 on
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
 _LICENSE = b"GPL"  # reading memory of programs is for programs under it
 _LOG_BYTES = 1 << 20
@@ -100,9 +101,13 @@ class Bpf:
 
     # -- maps
 
-    def map(self, kind: int, key: int, value: int, entries: int) -> int:
-        """A new map; ``key`` and ``value`` are sizes in bytes (0 for a ring buffer)."""
-        made = struct.pack("=IIIIIII16s", kind, key, value, entries, 0, 0, 0, b"fetchc")
+    def map(self, kind: int, key: int, value: int, entries: int, shared: bool = False) -> int:
+        """A new map; ``key`` and ``value`` are sizes in bytes (0 for a ring buffer).
+
+        ``shared``: an array that this process can map as memory.
+        """
+        flags = _SHARED if shared else 0
+        made = struct.pack("=IIIIIII16s", kind, key, value, entries, flags, 0, 0, b"fetchc")
         return self._bpf(_MAP_CREATE, made)
 
     def look_up(self, file: int, key: bytes, size: int) -> bytes:
