@@ -236,7 +236,7 @@ def _started(
     """Start the program when all is ready, and watch it; its exit status where it ends itself."""
     with Ending() as ending:
         try:
-            session.only([command.prepare()])
+            session.only([command.prepare()], waiting=True)
             session.start()
             command.go()
             show.learn(command.pid)

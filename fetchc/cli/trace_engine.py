@@ -93,7 +93,7 @@ def _counting(target: Target) -> Counting | Entering | None:
     return counting_of(target.plan, target.measures, wanted - BUILTINS.keys(), task, calls)
 
 
-_TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu"}
+_TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu", "$comm": "comm"}
 
 
 def _wanted(target: Target) -> set[str]:

@@ -9,6 +9,8 @@ from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R5, R7
 from fetchc.emit.bpf_calls import CallEmitter
 from fetchc.emit.bpf_counting import Counting
 from fetchc.emit.bpf_steps import (
+    FOLLOWED,
+    WAITING,
     WORD,
     Code,
     Maps,
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "children_code",
     "ended_code",
+    "executed_code",
     "ring_record",
     "sampled_bytes",
     "sampled_record",
@@ -279,11 +282,26 @@ def children_code(rules: BpfRules, maps: Maps, child: int) -> Code:
     asm.move(CONTEXT, R1)
     asm.call(rules.helpers["get_current_pid_tgid"])
     thread_byte(asm, maps.threads, R0)
-    asm.load(R0, R1, 0, 1)
-    asm.jump_if("eq", R0, 0, end)
+    asm.load(R7, R1, 0, 1)
+    asm.jump_if("eq", R7, 0, end)
     asm.load(R0, CONTEXT, child, 4)
     thread_byte(asm, maps.threads, R0)
-    asm.store_constant(R1, 0, 1, 1)
+    asm.store(R1, 0, R7, 1)
+    asm.place(end)
+    asm.end()
+    return Code(asm.instructions(), ())
+
+
+def executed_code(rules: BpfRules, maps: Maps) -> Code:
+    """The program of the tracepoint ``sched_process_exec``, for a thread that waits for that."""
+    assert maps.threads is not None
+    asm = Assembler()
+    end = asm.fresh()
+    asm.call(rules.helpers["get_current_pid_tgid"])
+    thread_byte(asm, maps.threads, R0)
+    asm.load(R0, R1, 0, 1)
+    asm.jump_if("ne", R0, WAITING, end)
+    asm.store_constant(R1, 0, FOLLOWED, 1)
     asm.place(end)
     asm.end()
     return Code(asm.instructions(), ())

@@ -37,7 +37,7 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from fetchc.emit.bpf_assembler import Assembler, Instruction
     from fetchc.ir.steps import Program, Step
@@ -45,9 +45,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ELAPSED",
+    "FOLLOWED",
     "NOWHERE",
     "TEXT_ROOMS",
     "THREADS",
+    "WAITING",
     "WORD",
     "Code",
     "Maps",
@@ -100,8 +102,9 @@ class Point(Record):
 class Maps(Record):
     """File descriptors of maps: the ring buffer, the array whose number counts the lost records.
 
-    ``threads`` is an array of one value, which has :data:`THREADS` bytes: a byte is not 0 where a
-    thread of that number is to be recorded. None: all are.
+    ``threads`` is an array of one value, which has :data:`THREADS` bytes: that of a thread's number
+    is :data:`FOLLOWED` where it is to be recorded, :data:`WAITING` where it is to be once it
+    executes a program. None: all are.
     """
 
     ring: int
@@ -111,6 +114,9 @@ class Maps(Record):
 
 THREADS = 1 << 22
 """PID_MAX_LIMIT of a kernel of 64 bits: more than any thread's number."""
+
+
+FOLLOWED, WAITING = 1, 2
 
 
 class StackRoom(Record):
@@ -254,7 +260,7 @@ class StepEmitter:
         asm.call(self._helpers["get_current_pid_tgid"])
         thread_byte(asm, threads, R0)
         asm.load(R0, R1, 0, 1)
-        asm.jump_if("ne", R0, 0, known)
+        asm.jump_if("eq", R0, FOLLOWED, known)
         asm.end()
         asm.place(known)
 
@@ -393,14 +399,29 @@ class StepEmitter:
         asm = self._asm
         if step.size < WORD:
             asm.store_constant(FRAME, place, 0, WORD)
-        self.value(R3, step.base)
-        asm.add(R3, step.offset, R1)
-        if unless is not None:
-            asm.compute("or", R3, unless)
-        asm.move(R1, FRAME)
-        asm.compute_with("add", R1, place)
-        asm.constant(R2, step.size)
-        asm.call(self._read)
+
+        def arguments() -> None:
+            self.value(R3, step.base)
+            asm.add(R3, step.offset, R1)
+            if unless is not None:
+                asm.compute("or", R3, unless)
+            asm.move(R1, FRAME)
+            asm.compute_with("add", R1, place)
+            asm.constant(R2, step.size)
+
+        self._read_resident(arguments)
+
+    def _read_resident(self, arguments: Callable[[], None]) -> None:
+        # As self._read, which checks where in the kernel the bytes go, and looks for that under a
+        # lock: a sixth of all that a hit takes. So it is for pages that have to be brought in.
+        asm, there = self._asm, self._asm.fresh()
+        arguments()
+        asm.call(self._helpers["probe_read_user"])
+        if self._target.sleepable:
+            asm.jump_if("eq", R0, 0, there)
+            arguments()
+            asm.call(self._read)
+            asm.place(there)
 
     def _load_bias(self) -> None:
         asm = self._asm
@@ -491,11 +512,14 @@ class StepEmitter:
     def _read_block(self, at: int, size: int) -> None:
         # From R7 into the record; R0 is 0 where all of it could be read.
         asm = self._asm
-        asm.move(R1, R8)
-        asm.compute_with("add", R1, at)
-        asm.constant(R2, size)
-        asm.move(R3, R7)
-        asm.call(self._read)
+
+        def arguments() -> None:
+            asm.move(R1, R8)
+            asm.compute_with("add", R1, at)
+            asm.constant(R2, size)
+            asm.move(R3, R7)
+
+        self._read_resident(arguments)
 
     def _text(self, step: EmitText) -> None:
         asm, at = self._asm, self._text_place(step)

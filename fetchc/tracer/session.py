@@ -221,10 +221,12 @@ class Session:
             raise ValueError(f"the plan `{plan.event}` is not waiting to be installed")
         self._filters[plan.event] = text
 
-    def only(self, pids: Iterable[int]) -> None:
+    def only(self, pids: Iterable[int], waiting: bool = False) -> None:
         """Record these processes, their threads, and the children they will have; no others.
 
-        Never called: all processes. Raises TracerError where there is no such process (FC0707).
+        ``waiting``: they wait to execute a program. An engine that can tell has no hits of them
+        before; others have. Never called: all processes. Raises TracerError where there is no such
+        process (FC0707).
         """
         self.entered()
         if self._perf is None:

@@ -1,7 +1,7 @@
 """Measure ``fetchc trace`` beside bpftrace and perf: the same probes, one run.
 
     python -m tests.benchmark.tracing [--events N] [--rounds N]
-                                      [--starts | --bursts | --functions] [--json]
+                                      [--starts | --bursts | --functions | --tables] [--json]
 
 A program of its own calls a function as fast as it can. The definitions for perf and the program
 for bpftrace are what ``fetchc compile --format`` writes of the same expressions. Needs root;
@@ -16,8 +16,12 @@ it prints the first value, and its CPU time until then, children included, are t
 of the rounds. fetchc starts with an empty cache, and again with what that left there. What perf
 takes is that of its two commands.
 
-Functions: probes of 1,000 functions are switched on and off by each engine of fetchc. ``--starts``,
-``--bursts`` and ``--functions`` measure one of the three only.
+Functions: probes of 1,000 functions are switched on and off by each engine of fetchc.
+
+Tables: a histogram that the kernel counts, of a value and of the time of each call, beside
+bpftrace's, the installed and the newest one. There are twenty times as many events, and the CPU
+time is that of the whole run. ``--starts``, ``--bursts``, ``--functions`` and ``--tables`` measure
+one of the four only.
 """
 
 from __future__ import annotations
@@ -40,7 +44,9 @@ from pathlib import Path
 import fetchc
 from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.session import Session
+from tests.benchmark.fetched import Unavailable
 from tests.benchmark.goals import Goal
+from tests.benchmark.newer import newer
 from tests.support.toolchains import ROOT, TOOLCHAINS
 from tests.support.tracefs import unavailable
 
@@ -123,6 +129,18 @@ class Bench:
             case _:
                 return self._perf(tool, expressions, command, own)
 
+    def table(self, words: Sequence[str], question: Question) -> Run:
+        """Have the kernel count all calls; ``words`` begin the command of bpftrace, if any."""
+        own = self.folder / "program-cpu"
+        command = [str(self.program), str(TABLE_EVENTS * self.events), str(own)]
+        if words:
+            script = question.script.replace("HIT", f"{self.program}:hit")
+            steps = [[*words, "--unsafe", "-e", script, "-c", " ".join(command)]]
+        else:
+            where = ["-x", str(self.program), "-f", "hit"]
+            steps = [[*self._fetchc, "trace", *question.options, *where, "--", *command]]
+        return self._timed(steps, own, "@@@")
+
     def _compiled(self, kind: str, expressions: list[str]) -> str:
         where = ["-x", str(self.program), "-f", "hit", "--format", kind]
         done = subprocess.run(
@@ -173,6 +191,72 @@ class Bench:
         # perf trace does not wait for the program, so its time is not in perf's.
         cpu -= programs if cpu >= programs else 0.0
         return Run(min(printed, self.events), seconds, cpu, programs, peak)
+
+
+# ------------------------------------------------------------------------------
+# Counting in the kernel.
+
+TABLE_EVENTS = 20  # times as many as of the other measurements
+MOST_OF_PEER = 1.1  # times the CPU time of bpftrace
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question: the options of fetchc, the program of bpftrace, where HIT is the probe."""
+
+    options: tuple[str, ...]
+    script: str
+
+
+QUESTIONS = {
+    "histogram": Question(("--histogram", "r->n0"), "uprobe:HIT { @ = hist(*(int64 *)arg0); }"),
+    "latency": Question(
+        ("--latency", "--histogram", "$latency"),
+        "uprobe:HIT { @start[tid] = nsecs; } uretprobe:HIT /@start[tid]/ "
+        "{ @ = hist((nsecs - @start[tid]) / 1000); delete(@start[tid]); }",
+    ),
+}
+Tables = dict[str, dict[str, list[Run]]]
+
+
+def tables(folder: Path, events: int, rounds: int) -> Tables:
+    """The runs of each question by the tools, in turns."""
+    bench = Bench(folder, events)
+    tools: dict[str, list[str]] = {"fetchc": []}
+    if not _missing("bpftrace"):
+        tools["bpftrace"] = ["bpftrace"]
+    try:
+        tools["bpftrace, newer"] = newer("bpftrace")
+    except Unavailable as reason:
+        print(f"skipped bpftrace, newer: {reason}", file=sys.stderr)
+    found: Tables = {name: {tool: [] for tool in tools} for name in QUESTIONS}
+    for _ in range(rounds):
+        for name, question in QUESTIONS.items():
+            for tool, words in tools.items():
+                run = bench.table(words, question)
+                if not run.printed:
+                    raise RuntimeError(f"{tool} printed no histogram")
+                found[name][tool].append(run)
+    return found
+
+
+def _least_cpu(runs: Sequence[Run]) -> Run:
+    return min(runs, key=lambda run: run.cpu + run.program_cpu)
+
+
+def table_goals(found: Tables) -> list[Goal]:
+    """What the kernel counts for fetchc takes hardly more CPU time than for bpftrace."""
+    goals = []
+    for name, by_tool in found.items():
+        ours, *theirs = [_least_cpu(runs) for runs in by_tool.values()]
+        mine = ours.cpu + ours.program_cpu
+        if theirs:
+            peer = min([one.cpu + one.program_cpu for one in theirs])
+            measured = f"{mine:.2f} s, bpftrace {peer:.2f} s"
+            most = f"at most {MOST_OF_PEER:g} of bpftrace"
+            name = f"trace, {name} in the kernel"
+            goals.append(Goal(name, measured, most, mine <= MOST_OF_PEER * peer))
+    return goals
 
 
 # ------------------------------------------------------------------------------
@@ -510,6 +594,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--starts", action="store_true")
     parser.add_argument("--bursts", action="store_true")
     parser.add_argument("--functions", action="store_true")
+    parser.add_argument("--tables", action="store_true")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
     reason = unavailable()
@@ -517,11 +602,14 @@ def main(argv: list[str] | None = None) -> int:
         print(f"cannot trace here: {reason}", file=sys.stderr)
         return 4
     with tempfile.TemporaryDirectory(prefix="fetchc_bench_") as folder:
-        one, rounds = options.starts or options.bursts or options.functions, options.rounds
+        one = options.starts or options.bursts or options.functions or options.tables
+        rounds = options.rounds
         bursts = options.bursts or not one
         rows = _bursts(Path(folder), options.events, rounds) if bursts else {}
+        counted = tables(Path(folder), options.events, rounds) if options.tables or not one else {}
         first = starts(Path(folder), rounds) if options.starts or not one else {}
         many = functions(Path(folder), rounds) if options.functions or not one else {}
+    goals = start_goals(first) + function_goals(many) + table_goals(counted)
     if options.json:
         document = {
             "events": options.events,
@@ -536,7 +624,11 @@ def main(argv: list[str] | None = None) -> int:
             "functions": {
                 engine: list(map(dataclasses.asdict, runs)) for engine, runs in many.items()
             },
-            "goals": list(map(dataclasses.asdict, start_goals(first) + function_goals(many))),
+            "tables": {
+                name: {tool: list(map(dataclasses.asdict, runs)) for tool, runs in by_tool.items()}
+                for name, by_tool in counted.items()
+            },
+            "goals": list(map(dataclasses.asdict, goals)),
         }
         print(json.dumps(document, indent=1))
         return 0
@@ -549,6 +641,11 @@ def main(argv: list[str] | None = None) -> int:
         print(f"| {tool} | " + " | ".join(cells) + " |")
     if first:
         print(*_starts_table(first), sep="\n")
+    for name, by_tool in counted.items():
+        for tool, its in by_tool.items():
+            least = _least_cpu(its)
+            cpu = f"CPU {least.cpu:.3f} s and the program's {least.program_cpu:.3f}"
+            print(f"{name} of {TABLE_EVENTS * options.events} calls, {tool}: {cpu}")
     for engine, runs in many.items():
         on, off = (min([getattr(run, what) for run in runs]) for what in ("on", "off"))
         print(f"{MANY} functions, {engine}: on in {1000 * on:.0f} ms, off in {1000 * off:.0f}")

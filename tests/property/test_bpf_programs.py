@@ -13,11 +13,12 @@ from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
 from fetchc.emit.bpf_program import (
     children_code,
     ended_code,
+    executed_code,
     ring_record,
     sampled_bytes,
     sampled_record,
 )
-from fetchc.emit.bpf_steps import Maps, Point, TooLarge, text_rooms
+from fetchc.emit.bpf_steps import FOLLOWED, WAITING, Maps, Point, TooLarge, text_rooms
 from fetchc.ir.evaluate import Fault, State, evaluate
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import (
@@ -87,7 +88,12 @@ def sound(listed: Sequence[Fetch]) -> list[tuple[str, Fetch]]:
 
 
 def run(
-    program: Program, seed: int, version: tuple[int, int], shared: bool, unlike: bool = False
+    program: Program,
+    seed: int,
+    version: tuple[int, int],
+    shared: bool,
+    unlike: bool = False,
+    resident: bool = True,
 ) -> tuple[bytes, BpfMachine]:
     """The record that the instructions make."""
     memory, registers = fetches.memory(seed)
@@ -97,7 +103,7 @@ def run(
         struct.pack_into("<Q", context, X86.registers[name], value)
     machine = BpfMachine(
         bytes(context), memory.read, b"task", address=ADDRESS_OF_POINT, cookie=POINT.cookie,
-        empty=int(version >= (6, 18)),
+        empty=int(version >= (6, 18)), resident=resident,
     )  # fmt: skip
     point = None if shared and version >= (5, 15) else POINT
     rules = bpf_rules(version)
@@ -350,12 +356,13 @@ def test_another_element_is_seen() -> None:
         assert unlike(program, bytes(other), wanted)
 
 
-@given(several, st.integers(0, 50), st.sampled_from(sorted(VERSIONS)), st.booleans())
+@given(several, st.integers(0, 50), st.sampled_from(sorted(VERSIONS)), st.booleans(), st.booleans())
 def test_the_instructions_do_what_the_steps_say(
-    listed: list[Fetch], seed: int, version: tuple[int, int], shared: bool
+    listed: list[Fetch], seed: int, version: tuple[int, int], shared: bool, resident: bool
 ) -> None:
     program = steps_of(sound(listed), "sp", "ax")
-    data, _ = run(program, seed, version, shared)
+    resident = resident or not VERSIONS[version]  # what sleeps brings pages in
+    data, _ = run(program, seed, version, shared, resident=resident)
     assert unlike(program, data, expected(program, seed, version)) == ""
     assert struct.unpack_from("<H", data, NUMBER) == (77,)
     assert struct.unpack_from("<I", data, THREAD) == (12,)
@@ -578,6 +585,21 @@ def test_children_are_followed_until_they_end() -> None:
     machine.thread = 14
     machine.run(ended_code(rules, maps).instructions)
     assert [at for at, one in enumerate(machine.wanted) if one] == [12]
+
+
+@pytest.mark.parametrize("before", [0, FOLLOWED, WAITING])
+def test_a_thread_that_waits_is_followed_from_its_program_on(before: int) -> None:
+    rules, maps = bpf_rules((6, 18)), Maps(5, 6, 7)
+    machine = BpfMachine(bytes(168), lambda address, size: None, following=7)
+    machine.wanted[machine.thread] = before
+    program = steps_of([("b", Fetch(Register("di"), Bits(3, 2, 8)))], "sp", "ax")
+    assert X86 is not None
+    code = ring_record(program, X86, rules, maps, POINT, False, True)
+    machine.run(code.instructions)
+    assert len(machine.submitted) == (before == FOLLOWED)
+    machine.run(executed_code(rules, maps).instructions)
+    machine.run(code.instructions)
+    assert len(machine.submitted) == {0: 0, FOLLOWED: 2, WAITING: 1}[before]
 
 
 # ------------------------------------------------------------------------------

@@ -35,6 +35,8 @@ class BpfMachine:
     following: int = -1  # the array with a byte for each thread
     wanted: bytearray = field(default_factory=lambda: bytearray(16))  # of the first ones
     full: bool = False
+    resident: bool = True  # else pages are there once copy_from_user has brought them in
+    brought: set[int] = field(default_factory=set)
     empty: int = 1  # what is said of the length of an empty text: 0 before Linux 6.18
     counting: int = -1  # the map with entries of the sizes below, and room for so many
     key_size: int = 0
@@ -191,7 +193,11 @@ class BpfMachine:
             case 16:
                 self._write(one, self.comm[: two - 1].ljust(two, b"\0"))
                 return 0
+            case 112 if not self._present(three, two):
+                self._write(one, bytes(two))
+                return -14
             case 112 | 148:
+                self.brought |= {three >> 12, three + two - 1 >> 12}
                 raw = self.read(three, two)
                 there = raw is not None and len(raw) == two
                 self._write(one, raw if raw is not None and there else bytes(two))
@@ -243,6 +249,9 @@ class BpfMachine:
         self.values += memory[place : place + size]
         return 0
 
+    def _present(self, address: int, size: int) -> bool:
+        return self.resident or {address >> 12, address + size - 1 >> 12} <= self.brought
+
     def _write(self, address: int, raw: bytes) -> None:
         memory, place = self._memory(address, len(raw))
         memory[place : place + len(raw)] = raw
@@ -250,7 +259,8 @@ class BpfMachine:
     def _text(self, to: int, size: int, start: int) -> int:
         found = b""
         while len(found) < size - 1:
-            one = self.read(start + len(found) & MASK, 1)
+            at = start + len(found) & MASK
+            one = self.read(at, 1) if self._present(at, 1) else None
             if not one:
                 return -14
             if one == b"\0":

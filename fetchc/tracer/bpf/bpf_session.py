@@ -12,8 +12,18 @@ from functools import lru_cache
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, OPEN_BYTES, Call, entry_code
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
-from fetchc.emit.bpf_program import children_code, ended_code, ring_record
-from fetchc.emit.bpf_steps import THREADS, Maps, Point, StackRoom, Target, TooLarge, text_rooms
+from fetchc.emit.bpf_program import children_code, ended_code, executed_code, ring_record
+from fetchc.emit.bpf_steps import (
+    FOLLOWED,
+    THREADS,
+    WAITING,
+    Maps,
+    Point,
+    StackRoom,
+    Target,
+    TooLarge,
+    text_rooms,
+)
 from fetchc.ir.fetch import Decode
 from fetchc.ir.steps import (
     ADDRESS,
@@ -292,8 +302,8 @@ class BpfSession(Session):
         mappings = self._bpf_ring.mappings
         return deque() if mappings is None else mappings.changes
 
-    def only(self, pids: Iterable[int]) -> None:
-        """Record these processes, their threads, and the children they will have; no others."""
+    def only(self, pids: Iterable[int], waiting: bool = False) -> None:
+        """As that of every session."""
         self.entered()
         if self._running:
             raise ValueError("the session runs already")
@@ -301,34 +311,34 @@ class BpfSession(Session):
         check_namespace(wanted)
         with shielded():
             try:
-                self._follow()
+                followed = self._follow(waiting)
                 for process in wanted:
                     for threads in all_threads(process):
-                        self._enter(threads)
+                        for thread in threads:
+                            followed[thread] = WAITING if waiting else FOLLOWED
             except OSError as error:
                 raise _kernel_refused("to follow processes", error) from error
 
-    def _follow(self) -> None:
-        if self._threads is not None:
-            return
+    def _follow(self, waiting: bool) -> mmap.mmap:
+        if self._followed is not None:
+            return self._followed
         self._threads = self._map("array", 4, THREADS, 1, shared=True)
         self._followed = mmap.mmap(self._threads, THREADS)
         tracefs = find_tracefs()
         maps = self._maps()
-        for name in ("sched_process_fork", "sched_process_exit"):
+        names = ["sched_process_fork", "sched_process_exit"]
+        for name in [*names, "sched_process_exec"] if waiting else names:
             format = parse_format(tracefs.read("events", "sched", name, "format"))
             if name == "sched_process_fork":
                 child = next(one.offset for one in format.fields if one.name == "child_pid")
                 code = children_code(self._rules, maps, child)
+            elif name == "sched_process_exec":
+                code = executed_code(self._rules, maps)
             else:
                 code = ended_code(self._rules, maps)
             program = self._load(code, {}, tracepoint=True)
             self._links += self._bpf.attach_tracepoint(program, format.id)
-
-    def _enter(self, threads: Iterable[int]) -> None:
-        assert self._followed is not None
-        for thread in threads:
-            self._followed[thread] = 1
+        return self._followed
 
     def _maps(self) -> Maps:
         return Maps(self._ring_file, self._counters, self._threads)
@@ -595,12 +605,14 @@ def counting_of(
     """How the running kernel counts hits of ``plan``; None where the reader has to.
 
     ``measures`` are the labels of the numbers to count, ``labels`` those of the values that keys
-    and filters need; ``task`` is what they need of the task: thread, process, cpu. ``calls`` are
-    what :func:`calls_of` gives of a plan of returns.
+    and filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
+    are what :func:`calls_of` gives of a plan of returns.
     """
     if "compare_exchange" not in running()[0].features:
         return None
-    return counting(plan, measures, labels, task, (COMM,), _counting_program, calls)
+    always = (COMM,) if "comm" in task else ()
+    task = tuple([one for one in task if one != "comm"])
+    return counting(plan, measures, labels, task, always, _counting_program, calls)
 
 
 def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple[Program, ...]:
@@ -634,8 +646,10 @@ def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> For
     found = _layout(number, plan.event, program, rooms[-1] if rooms else _NO_ROOM)
     if plan.kind == "return" and "get_func_ip" not in rules.helpers:
         return found
-    address = Field("__probe_ip", ADDRESS, 8, False, None, False)
-    return Format(number, plan.event, (address, *found.fields), found.bpf)
+    fields = Field("__probe_ip", ADDRESS, 8, False, None, False), *found.fields
+    if not any(one.name == COMM for one in fields):  # in the key of a table, where this is 0
+        fields = *fields, Field(COMM, ADDRESS, 4, False, None, True)
+    return Format(number, plan.event, fields, found.bpf)
 
 
 def _layout(number: int, event: str, program: Program, longest: int) -> Format:
