@@ -34,9 +34,13 @@ def chosen_session(
     Raises TracerError FC0718 where ``--engine bpf`` cannot be.
     """
     countings: dict[str, Counting | Entering] = {}
-    if options.engine != "tracefs" and _asks_for_totals(options, request):
-        countings = _countings(targets)
-    engine, why = _chosen(targets, options, bool(countings))
+    filters: dict[str, tuple[Program, ...]] = {}
+    whole = True
+    if options.engine != "tracefs":
+        filters, whole = _filters(targets)
+        if _asks_for_totals(options, request):
+            countings = _countings(targets, whole)
+    engine, why = _chosen(targets, options, bool(countings), whole)
     if options.verbose:
         output.say(f"note: the engine is {engine}: {why}")
     ahead = options.ahead
@@ -46,7 +50,7 @@ def chosen_session(
         ahead.drop()
     from fetchc.tracer.bpf.bpf_session import BpfSession
 
-    return BpfSession(group=group, countings=countings)
+    return BpfSession(group=group, countings=countings, filters=filters)
 
 
 def _asks_for_totals(options: Options, request: Request) -> bool:
@@ -57,18 +61,35 @@ def _asks_for_totals(options: Options, request: Request) -> bool:
     return table and not other and not any(each.step for each in request.measures)
 
 
-def _countings(targets: Targets) -> dict[str, Counting | Entering]:
+def _filters(targets: Targets) -> tuple[dict[str, tuple[Program, ...]], bool]:
+    # By the plan's event; and whether they are the whole filters of all targets.
+    from fetchc.tracer.bpf.bpf_session import filter_of
+
+    found, whole = {}, True
+    for target in targets.chosen:
+        if target.filter is None:
+            continue
+        # Not where events belong together in pairs: half of one helps nobody.
+        single = all(one.role == "hit" for one in targets.chosen) and not target.plan.of_kernel
+        programs, all_of_it = filter_of(target.plan, target.filter) if single else ((), False)
+        if programs:
+            found[target.plan.event] = programs
+        whole = whole and all_of_it
+    return found, whole
+
+
+def _countings(targets: Targets, filtered: bool) -> dict[str, Counting | Entering]:
     # By the plan's event; none at all where one of the plans cannot be counted in the kernel.
     found: dict[str, Counting | Entering] = {}
     for target in targets.chosen:
-        counting = None if target.plan.of_kernel else _counting(target)
+        counting = None if target.plan.of_kernel else _counting(target, filtered)
         if counting is None:
             return {}
         found[target.plan.event] = counting
     return found
 
 
-def _counting(target: Target) -> Counting | Entering | None:
+def _counting(target: Target, filtered: bool) -> Counting | Entering | None:
     from fetchc.tracer.bpf.bpf_session import calls_of, counting_of
     from fetchc.tracer.bpf.counting import Entering
 
@@ -84,13 +105,14 @@ def _counting(target: Target) -> Counting | Entering | None:
         # Values of the entry would have to wait for the return with its time.
         pairing = {FRAME, target.key, target.stack_end}
         return None if {one.label for one in target.plan.values} - pairing else Entering(calls)
-    wanted = _wanted(target)
+    wanted = set(target.keys) if filtered else _wanted(target)
     shapes = {one.label: one.shape for one in target.plan.values}
     named = any(has_function(shapes[label]) for label in wanted if label in shapes)
     if target.role not in ("hit", "leave") or named or LATENCY in wanted:
         return None
     task = tuple([_TASK[label] for label in sorted(wanted & _TASK.keys())])
-    return counting_of(target.plan, target.measures, wanted - BUILTINS.keys(), task, calls)
+    counting = counting_of(target.plan, target.measures, wanted - BUILTINS.keys(), task, calls)
+    return counting and counting.replaced(passed=filtered)
 
 
 _TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu", "$comm": "comm"}
@@ -102,7 +124,7 @@ def _wanted(target: Target) -> set[str]:
     return {*target.keys, *[each.expression for each in filters]}
 
 
-def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]:
+def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) -> tuple[str, str]:
     walks = any(each.plan.walks for each in targets.chosen)
     if options.engine == "tracefs" and not walks:
         return "tracefs", "`--engine tracefs`"
@@ -112,8 +134,8 @@ def _chosen(targets: Targets, options: Options, counts: bool) -> tuple[str, str]
         if (reason := _unable(targets)) is not None:
             raise cannot(reason)
         return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
-    # A filter is the kernel's by tracefs, where eBPF has the values that it compares in each key.
-    reason = "the kernel counts" if counts and not options.filters else _closed()
+    # A filter that eBPF does not test has the values that it compares in each key.
+    reason = "the kernel counts" if counts and filtered else _closed()
     if walks:
         reason = "it walks a container"
     if reason is None:

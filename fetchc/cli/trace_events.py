@@ -85,6 +85,7 @@ class Hits:
         self._starts = OpenCalls(most=1)  # by process; the last one counts
         self._since = any(each.role == "start" for each in listed)
         self._by_breakpoints = any(each.plan.in_memory for each in listed)
+        self._shown: dict[str, Part] = {}  # what no filter has looked at
         self._parts = {each.plan.event: self._part(each) for each in listed}
 
     @property
@@ -101,6 +102,10 @@ class Hits:
         """What the event shows; None where it only begins something, or a filter stops it."""
         return self._parts[event.plan.event](event)
 
+    def passed(self, event: Event) -> Hit | None:
+        """What the event shows, which has passed its filter already."""
+        return self._shown[event.plan.event](event)
+
     def _part(self, target: Target) -> Part:
         match target.role:
             case "enter":
@@ -113,6 +118,7 @@ class Hits:
                 shown = lambda event: self._reach(target, event)  # noqa: E731
             case _:
                 shown = lambda event: Hit(target, event, None)  # noqa: E731
+        self._shown[target.plan.event] = shown
         if target.filter is None:
             return shown
         passes = _passes(target.filter)
@@ -397,12 +403,13 @@ class Show:
         return hit
 
     def _add_counted(self) -> None:
-        # What the kernel counted; filters are of values that it counted by.
+        # What the kernel counted; filters that it has not applied are of values that it counted by.
         for event, row in self._session.counted():
             if event.comm == self._waiting:
                 continue
             self.seen = True
-            hit = self._hits.hit(event)
+            passed = self._session.filters(event.plan)
+            hit = self._hits.passed(event) if passed else self._hits.hit(event)
             if hit is not None and self._tally is not None:
                 self._tally.add_row(hit, row)
 

@@ -79,7 +79,8 @@ class Counting(StepEmitter):
         if -self._key > target.rules.stack_bytes:
             limit = f"and a program has {target.rules.stack_bytes}"
             raise TooLarge(f"the table's key needs {-self._key} bytes of stack, {limit}")
-        self._recorded = asm.fresh()
+        self.recorded = asm.fresh()
+        """Where a hit is recorded that cannot be counted."""
 
     def count(self) -> list[tuple[int, tuple[str, ...]]]:
         """Add the instructions; the first one of each step, as in :class:`Code`."""
@@ -93,7 +94,7 @@ class Counting(StepEmitter):
             self._starts.append((len(asm), self._program.fields[position]))
             self.step(position, step)
         asm.end()
-        asm.place(self._recorded)
+        asm.place(self.recorded)
         self._starts.append((len(asm), ()))
         return self._starts
 
@@ -117,11 +118,11 @@ class Counting(StepEmitter):
         match step:
             case ReadMemory():
                 self.load(step, place)
-                asm.jump_if("ne", R0, 0, self._recorded)
+                asm.jump_if("ne", R0, 0, self.recorded)
             case Elapsed():
                 self.value(R1, position)
                 asm.compute_with("rsh", R1, TIMED_BITS)
-                asm.jump_if("ne", R1, 0, self._recorded)
+                asm.jump_if("ne", R1, 0, self.recorded)
             case EmitNumber(value=value, at=at, size=size):
                 self.value(R1, value)
                 asm.store(R8, at, R1, size)
@@ -130,9 +131,9 @@ class Counting(StepEmitter):
                 self._address(step)
                 self._text_to(at)
                 asm.jump_if("sgt", R0, -1, there)
-                asm.jump(self._recorded)
+                asm.jump(self.recorded)
                 asm.place(there)
-                asm.jump_if("eq", R0, self._room, self._recorded)
+                asm.jump_if("eq", R0, self._room, self.recorded)
                 self._set_text(step, at)
             case Aggregate(measures=measures):
                 for number, one in enumerate(measures):
@@ -214,7 +215,7 @@ class Counting(StepEmitter):
         asm.constant(R4, _NEW_ONE)
         asm.call(self._helpers["map_update_elem"])
         self._look_up_key()  # another task may have been first
-        asm.jump_if("eq", R0, 0, self._recorded)
+        asm.jump_if("eq", R0, 0, self.recorded)
         asm.place(found)
         asm.move(R7, R0)
 
@@ -244,7 +245,7 @@ class Counting(StepEmitter):
             asm.compare_exchange(R7, at, R9)
         asm.load(R0, R7, at, WORD)
         asm.jump_if_both("ge", R0, R9, enough)
-        asm.jump(self._recorded)
+        asm.jump(self.recorded)
         asm.place(enough)
 
     def _sum(self, number: int, one: Measured) -> None:

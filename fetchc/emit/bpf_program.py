@@ -24,7 +24,17 @@ from fetchc.emit.bpf_steps import (
     walk_bytes,
 )
 from fetchc.emit.bpf_walks import Walk, followed_rounds
-from fetchc.ir.steps import ADDRESS, CPU, PAGE_BYTES, PROCESS, THREAD, TIME, Loop
+from fetchc.ir.steps import (
+    ADDRESS,
+    CPU,
+    PAGE_BYTES,
+    PROCESS,
+    THREAD,
+    TIME,
+    Loop,
+    ReadMemory,
+    Require,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,18 +69,23 @@ def ring_record(
     counted: Counted | None = None,
     stack: StackRoom | None = None,
     call: Call | None = None,
+    filter: Program | None = None,
 ) -> Code:
     """The program that records ``program`` at a hit.
 
     ``point`` is where it is attached; None: at several points, each of which has its cookie.
     ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
     text is too long for a key, the map is full. ``stack``: a record has that, too.
-    ``call``: at a return, which call it is of, for the time since the entry. Raises TooLarge where
+    ``call``: at a return, which call it is of, for the time since the entry. ``filter``: the hits
+    that it lets pass. Raises TooLarge where
     the event does not fit.
     """
     asm, target = Assembler(), Target(machine, rules, maps, point, returning, sleepable, stack)
     counting = None if counted is None else Counting(counted, target, asm)
-    return _RecordEmitter(program, target, asm).code(counting, call)
+    emitter = _RecordEmitter(program, target, asm)
+    if filter is not None:
+        emitter.filter = _FilterEmitter(filter, target, asm)
+    return emitter.code(counting, call)
 
 
 def sampled_record(
@@ -94,14 +109,21 @@ def sampled_bytes(program: Program, rules: BpfRules) -> int:
 class _RecordEmitter(StepEmitter):
     """Emits a program that makes a record in the ring buffer."""
 
+    filter: _FilterEmitter | None = None
+
     def code(self, counting: Counting | None = None, call: Call | None = None) -> Code:
         asm = self._asm
         asm.move(CONTEXT, R1)
         self.only_threads()
         if call is not None:
             CallEmitter(call, self._target, asm).elapsed()
+        unknown = asm.fresh() if counting is None else counting.recorded
+        if self.filter is not None:
+            self.filter.emit(unknown)
         if counting is not None:
             self._starts += counting.count()
+        else:
+            asm.place(unknown)
         rooms = text_rooms(self._program, self._target.rules) or (0,)
         walks: list[Walk] = []
         for position, room in enumerate(rooms):
@@ -227,6 +249,29 @@ class _RecordEmitter(StepEmitter):
         asm.constant(R0, 0)
         asm.place(found)
         asm.store(R8, at, R0, WORD)
+
+
+class _FilterEmitter(StepEmitter):
+    """Ends the program where the filter does not let the hit pass."""
+
+    def emit(self, unknown: str) -> None:
+        """Go on behind, or at ``unknown`` where a load failed."""
+        asm, passes = self._asm, self._asm.fresh()
+        for position, step in enumerate(self._steps):
+            match step:
+                case ReadMemory():
+                    place, done = self._places[position], asm.fresh()
+                    self._only_when(step, place, done)
+                    self.load(step, place)
+                    asm.jump_if("ne", R0, 0, unknown)
+                    asm.place(done)
+                case Require(value=value):
+                    self.value(R1, value)
+                    asm.jump_if("ne", R1, 0, passes)
+                case _:
+                    self.step(position, step)
+        asm.end()
+        asm.place(passes)
 
 
 class _SampleEmitter(_RecordEmitter):

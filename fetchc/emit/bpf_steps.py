@@ -29,6 +29,7 @@ from fetchc.ir.steps import (
     ReadCursor,
     ReadMemory,
     ReadRegister,
+    Require,
     Select,
     faults_of,
     operands,
@@ -349,7 +350,7 @@ class StepEmitter:
                 asm.compute_with("add", R1, at)
                 asm.constant(R2, COMM_BYTES)
                 asm.call(self._helpers["get_current_comm"])
-            case Aggregate() | Identify() | Loop():
+            case Aggregate() | Identify() | Require() | Loop():
                 raise AssertionError("a record is not counted, and an entry has no walks")
             case _:
                 assert_never(step)

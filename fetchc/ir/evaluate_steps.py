@@ -27,6 +27,7 @@ from fetchc.ir.steps import (
     ReadCursor,
     ReadMemory,
     ReadRegister,
+    Require,
     Select,
     faults_of,
 )
@@ -49,8 +50,9 @@ class Recorded(Record):
 
     ``faults`` are the fault bits that are set. ``texts`` are those behind the fixed part, in the
     order of their numbers, without their NUL; None is a fault. ``numbers`` are what an Aggregate
-    adds up, None where it does not count the hit; the places of their buckets are 0. ``walks`` are
-    in the order of their places, whose words are 0 in ``fixed``.
+    adds up, or the one that a Require tests, None where a load failed or a text is too long; the
+    places of their buckets are 0. ``walks`` are in the order of their places, whose words are 0 in
+    ``fixed``.
     """
 
     fixed: bytes
@@ -213,6 +215,8 @@ class _Run:
                 known = all(self._values[one.value] >> TIMED_BITS == 0 for one in timed)
                 if whole and known and not self._faults:
                     self._numbers = tuple([self._number(one) for one in measures])
+            case Require(value=value):
+                self._numbers = (self._values[value],) if not self._faults else None
             case Identify():
                 raise AssertionError("nothing is recorded of it")
             case step:

@@ -97,12 +97,14 @@ __all__ = [
     "ReadCursor",
     "ReadMemory",
     "ReadRegister",
+    "Require",
     "Select",
     "Slot",
     "Step",
     "call_steps",
     "counting_steps",
     "faults_of",
+    "filter_steps",
     "operands",
     "steps_of",
     "unsupported",
@@ -287,6 +289,15 @@ class Identify(Record):
     place: int
 
 
+class Require(Record):
+    """A hit where the value is 0 is neither recorded nor counted.
+
+    Where a load before failed, it is recorded: the reader has to say.
+    """
+
+    value: int
+
+
 # ------------------------------------------------------------------------------
 # Walks.
 
@@ -353,6 +364,7 @@ Step = (
     | EmitComm
     | Aggregate
     | Identify
+    | Require
 )
 
 
@@ -448,6 +460,11 @@ def steps_of(
 def call_steps(place: Term, goroutine: Term | None, stack: str, result: str) -> Program:
     """The steps that identify the call that a hit is of: see :class:`Identify`."""
     return _Lowering(stack, result).call(place, goroutine)
+
+
+def filter_steps(condition: Term, stack: str, result: str) -> Program:
+    """The steps of a filter, which lets hits pass where ``condition`` is not 0."""
+    return _Lowering(stack, result).filter(condition)
 
 
 def counting_steps(
@@ -555,6 +572,14 @@ class _Lowering:
         """The steps that identify a call, which record nothing."""
         stack = None if goroutine is None else self._term(goroutine, "")
         self._step(Identify(stack, self._term(place, "")), ())
+        return self._without_record()
+
+    def filter(self, condition: Term) -> Program:
+        """The steps of a filter, which record nothing."""
+        self._step(Require(self._term(condition, "")), ())
+        return self._without_record()
+
+    def _without_record(self) -> Program:
         steps, names = tuple(self._steps), tuple([() for _ in self._steps])
         return Program(steps, names, (), HEADER, HEADER, self._faults, (), (), 0)
 
@@ -886,7 +911,7 @@ def operands(step: Step) -> tuple[int, ...]:
             return condition, nonzero, zero
         case Arithmetic(left=left, right=right):
             return left, right
-        case EmitNumber(value=value):
+        case EmitNumber(value=value) | Require(value=value):
             return (value,)
         case Aggregate(measures=measures):
             return tuple([one.value for one in measures])
@@ -923,7 +948,7 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
         case Aggregate(task=task, measures=measures):
             renumbered = [one.replaced(value=numbers[one.value]) for one in measures]
             return Aggregate(task, tuple(renumbered))
-        case Identify():
+        case Identify() | Require():
             raise AssertionError("steps that record nothing are in order")
         case _:
             assert_never(step)

@@ -521,6 +521,10 @@ class BreakpointSession:
         """What the kernel counted instead of recording it: nothing."""
         return ()
 
+    def filters(self, plan: Plan) -> bool:
+        """Whether what the kernel counted of a plan has passed its filter."""
+        return False
+
     @property
     def forgotten(self) -> int:
         """Calls that the kernel timed, and had no room for until their return."""

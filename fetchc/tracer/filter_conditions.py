@@ -59,10 +59,12 @@ if TYPE_CHECKING:
 __all__ = [
     "All",
     "AnyOf",
+    "Comparison",
     "Condition",
     "Filter",
     "accepts",
     "as_truth",
+    "comparison",
     "comparisons",
     "in_filter",
     "kernel_filter",
@@ -677,6 +679,20 @@ _GLOB = re.compile(r"\*?[ !#-)+->@-Z^-~]*\*?\Z")
 _WHOLE = ("integer", "duration", "enum", "pointer", "reference", "char", "bool", "symbol")
 
 
+class Comparison(Record):
+    """A field of a record compared with a constant, a number or the text of ASCII in ``"``."""
+
+    field: str
+    operator: str
+    constant: int | str
+
+    @property
+    def text(self) -> str:
+        """As the kernel reads it."""
+        quote = '"' if isinstance(self.constant, str) else ""
+        return f"{self.field} {self.operator} {quote}{self.constant}{quote}"
+
+
 def kernel_filter(plan: Plan, filter: Filter) -> str:
     """The text for the event's ``filter`` file, empty where the kernel can take nothing.
 
@@ -703,12 +719,14 @@ def _part(plan: Plan, filter: Filter) -> str:
             terms = [_part(plan, part) for part in parts]
             return f"({' || '.join(f'({term})' for term in terms)})" if all(terms) else ""
         case Condition():
-            return _compared(plan, filter)
+            compared = comparison(plan, filter)
+            return "" if compared is None else compared.text
         case _:
             assert_never(filter)
 
 
-def _compared(plan: Plan, condition: Condition) -> str:
+def comparison(plan: Plan, condition: Condition) -> Comparison | None:
+    """The condition as one of a field as it is stored; None where there is no such."""
     shapes = {wanted.label: wanted.shape for wanted in plan.values}
     shape = shapes.get(condition.expression)
     while isinstance(shape, BoundsCheckShape):
@@ -718,8 +736,8 @@ def _compared(plan: Plan, condition: Condition) -> str:
     if isinstance(shape, SizedStringShape) and condition.operator != "!=":
         shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
     if not isinstance(shape, Leaf) or shape.size or shape.offset or shape.shift:
-        return ""
-    return _term(shape, _stores(plan, shape.field), condition) or ""
+        return None
+    return _term(shape, _stores(plan, shape.field), condition)
 
 
 def _stores(plan: Plan, field: str) -> str:
@@ -731,7 +749,7 @@ def _stores(plan: Plan, field: str) -> str:
     return ""
 
 
-def _term(leaf: Leaf, store: str, condition: Condition) -> str | None:
+def _term(leaf: Leaf, store: str, condition: Condition) -> Comparison | None:
     decode, symbol = leaf.decode, condition.operator
     constant = 0 if condition.constant is None else condition.constant
     if decode.count is not None:
@@ -761,18 +779,18 @@ def _term(leaf: Leaf, store: str, condition: Condition) -> str | None:
     low, high = (-(1 << (bits - 1)), 1 << (bits - 1)) if decode.signed else (0, 1 << bits)
     if not low <= constant < high:
         return None
-    return f"{leaf.field} {symbol} {int(constant)}"
+    return Comparison(leaf.field, symbol, int(constant))
 
 
-def _truth(field: str, symbol: str, constant: object) -> str | None:
+def _truth(field: str, symbol: str, constant: object) -> Comparison | None:
     # Any byte but 0 is true.
     if symbol not in ("==", "!=") or constant not in (0, 1):
         return None
-    return f"{field} {'!=' if (symbol == '==') == (constant == 1) else '=='} 0"
+    return Comparison(field, "!=" if (symbol == "==") == (constant == 1) else "==", 0)
 
 
-def _kernel_text(field: str, symbol: str, constant: object) -> str | None:
+def _kernel_text(field: str, symbol: str, constant: object) -> Comparison | None:
     if not isinstance(constant, str) or len(constant) > _LONGEST:
         return None
     allowed = _GLOB if symbol == "~" else _PLAIN
-    return f'{field} {symbol} "{constant}"' if allowed.match(constant) else None
+    return Comparison(field, symbol, constant) if allowed.match(constant) else None

@@ -371,6 +371,10 @@ class Session:
         """What the kernel counted since the last call instead of recording it: nothing."""
         return ()
 
+    def filters(self, plan: Plan) -> bool:
+        """Whether what the kernel counted of a plan has passed its filter."""
+        return False
+
     @property
     def lost(self) -> int:
         """Records that found the buffers full, so far; a stack is one of its own."""

@@ -34,6 +34,7 @@ from fetchc.ir.steps import (
     Loop,
     call_steps,
     counting_steps,
+    filter_steps,
     steps_of,
     unsupported,
 )
@@ -41,6 +42,7 @@ from fetchc.record import Record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture, architecture_key
+from fetchc.tracer.bpf.bpf_filters import passing
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
 from fetchc.tracer.bpf.counting import Counting, Entering, counting, identified, row_of, used_texts
 from fetchc.tracer.bpf.features import Refused, tried_features
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
     from fetchc.target.kernel_versions import Version
     from fetchc.tracer.events import Event, MappingChange, Plan
+    from fetchc.tracer.filter_conditions import Filter
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
@@ -79,6 +82,7 @@ __all__ = [
     "calls_of",
     "cannot",
     "counting_of",
+    "filter_of",
     "format_of",
     "program_of",
     "running",
@@ -95,6 +99,7 @@ _WALKED = 127  # return addresses: kernel.perf_event_max_stack
 _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
 _COUNTERS = 16  # bytes: records lost, calls forgotten
 _OPEN_CALLS = 1 << 15
+_FILTER_STEPS = 256
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
 _CAPABILITIES = ("CAP_BPF", "CAP_PERFMON")
@@ -111,6 +116,7 @@ class _Group(Record):
     program: Program | None
     counted: Program | None
     call: Program | None
+    filter: Program | None
 
 
 class _Filled(Record):
@@ -192,8 +198,9 @@ class BpfSession(Session):
 
     Entering raises TracerError where the kernel refuses (FC0718), and :meth:`add` for a plan that
     is not such. ``countings``, by the plan's event: their hits are counted in the kernel, and what
-    cannot be counted there is recorded, as those of other plans. ``only`` is called before
-    :meth:`start`. The reader applies filters.
+    cannot be counted there is recorded, as those of other plans. ``filters``, by the plan's event
+    and for each definition, are of hits that the reader need not see. ``only`` is called before
+    :meth:`start`.
     """
 
     def __init__(
@@ -202,9 +209,11 @@ class BpfSession(Session):
         tracefs: Tracefs | None = None,
         group: str | None = None,
         countings: Mapping[str, Counting | Entering] | None = None,
+        filters: Mapping[str, tuple[Program, ...]] | None = None,
     ) -> None:
         super().__init__(buffer_kib, tracefs, group)
         self._countings = dict(countings or {})
+        self._filter_programs = dict(filters or {})
 
     def __enter__(self) -> BpfSession:
         self._descriptors: list[int] = []
@@ -253,7 +262,12 @@ class BpfSession(Session):
         super().add(*plans)
 
     def filter(self, plan: Plan, text: str) -> None:
-        """Nothing: the reader applies all filters."""
+        """Nothing: the programs have filters of their own, and the reader applies all of them."""
+
+    def filters(self, plan: Plan) -> bool:
+        """As that of every session."""
+        counting = self._countings.get(plan.event)
+        return isinstance(counting, Counting) and counting.passed
 
     def counted(self) -> Iterator[tuple[Event, Row]]:
         """What was counted since the last call, in the order of the first hits.
@@ -377,7 +391,9 @@ class BpfSession(Session):
                     number = numbers[program]
                     counted = None if counting is None else counting.programs[at]
                 point = Point(number, probed.offset, probed.returning)
-                group = _Group(probed.path, probed.returning, program, counted, call)
+                filters = self._filter_programs.get(plan.event)
+                filter = None if filters is None else filters[at]
+                group = _Group(probed.path, probed.returning, program, counted, call, filter)
                 groups.setdefault(group, []).append((point, probed, plan))
         counting_groups = sum(group.counted is not None for group in groups)
         self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, counting_groups))
@@ -461,6 +477,7 @@ class BpfSession(Session):
             counted,
             self._stack,
             call,
+            group.filter,
         )
 
     def _room(self, what: str, key: int, value: int, entries: int) -> int:
@@ -622,6 +639,21 @@ def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple
         return call_steps(frame, goroutine, *_registers())
 
     return identified(plan, place, pushed, stack, end, identify)
+
+
+def filter_of(plan: Plan, filter: Filter) -> tuple[tuple[Program, ...], bool]:
+    """The programs of a filter, for each definition of a plan, and whether they test all of it.
+
+    None of them where they test nothing.
+    """
+    found = [passing(plan, fields, filter) for fields in plan.fields]
+    programs = []
+    for one in found:
+        program = None if one is None else filter_steps(one.condition, *_registers())
+        if program is None or len(program.steps) > _FILTER_STEPS:
+            return (), False
+        programs.append(program)
+    return tuple(programs), bool(found) and all(one is not None and one.whole for one in found)
 
 
 @lru_cache(maxsize=1024)

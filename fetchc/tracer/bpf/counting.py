@@ -26,13 +26,23 @@ if TYPE_CHECKING:
     from fetchc.ir.steps import Measured, Program
     from fetchc.tracer.events import Plan
     from fetchc.tracer.tables import Number
+    from fetchc.tracer.value_shapes import Guard
 
     Identify = Callable[[Term, Term | None], Program]
 
     Measures = tuple[tuple[Fetch | None, bool], ...]
     Lower = Callable[[tuple[tuple[str, Fetch], ...], Measures, tuple[str, ...]], Program]
 
-__all__ = ["Counting", "Entering", "counting", "identified", "row_of", "used_texts"]
+__all__ = [
+    "Counting",
+    "Entering",
+    "counting",
+    "guards_fail",
+    "identified",
+    "is_plain",
+    "row_of",
+    "used_texts",
+]
 
 _KINDS = ("integer", "duration", "enum", "pointer")
 _MOST_STEPS = 64
@@ -45,13 +55,14 @@ class Counting(Record):
 
     ``plan`` has the values that keys and filters need. ``measures`` are the labels of the numbers
     to count, some maybe twice; each of them has one place in the entries. ``calls``, at returns of
-    calls that are timed, identify those.
+    calls that are timed, identify those. ``passed``: a program has applied the whole filter before.
     """
 
     plan: Plan
     measures: tuple[str, ...]
     programs: tuple[Program, ...]
     calls: tuple[Program, ...] = ()
+    passed: bool = False
 
 
 class Entering(Record):
@@ -75,7 +86,7 @@ def identified(
         found: dict[str, Value] = {}
         for label in (place, *((stack, end) if stack else ())):
             leaf = shapes.get(label)
-            if not isinstance(leaf, Leaf) or not _is_plain(leaf, fetches[leaf.field]):
+            if not isinstance(leaf, Leaf) or not is_plain(leaf, fetches[leaf.field]):
                 return ()
             found[label] = fetches[leaf.field].value
         frame: Term = Calculated("sub", found[place], pushed)
@@ -115,7 +126,7 @@ def counting(
                 numbers.append((None, False))
                 continue
             leaf = shapes.get(label)
-            if not isinstance(leaf, Leaf) or not _is_plain(leaf, fetches[leaf.field]):
+            if not isinstance(leaf, Leaf) or not is_plain(leaf, fetches[leaf.field]):
                 return None
             numbers.append((fetches[leaf.field], leaf.decode.signed))
         keys = tuple([(name, fetch) for name, fetch in fields if name not in apart])
@@ -133,8 +144,8 @@ def used_texts(plan: Plan) -> set[str]:
     return {text for one in plan.values for text in texts_in(one.shape)}
 
 
-def _is_plain(leaf: Leaf, fetch: Fetch) -> bool:
-    # A whole number of the record is the value: no part of it, nothing computed.
+def is_plain(leaf: Leaf, fetch: Fetch) -> bool:
+    """Whether a whole number of the record is the value: no part of it, nothing computed."""
     from fetchc.ir.fetch import Array, Bits, Comm, Text, fixed_bytes
 
     decode = leaf.decode
@@ -143,9 +154,12 @@ def _is_plain(leaf: Leaf, fetch: Fetch) -> bool:
     bits = 8 * fixed_bytes(fetch.store)
     whole = (leaf.offset, leaf.shift, leaf.total, decode.count) == (0, 0, 0, None)
     whole = whole and leaf.size in (0, bits // 8) and decode.bits in (None, bits)
-    # What a guard takes for no address has no memory, so its load fails.
-    near = all(0 <= guard.moved < LOWEST and not guard.kernel for guard in leaf.guards)
-    return whole and near and decode.kind in _KINDS
+    return whole and guards_fail(leaf.guards) and decode.kind in _KINDS
+
+
+def guards_fail(guards: Iterable[Guard]) -> bool:
+    """Whether a load fails wherever a guard says so: what it takes for no address has no memory."""
+    return all(0 <= guard.moved < LOWEST and not guard.kernel for guard in guards)
 
 
 def row_of(

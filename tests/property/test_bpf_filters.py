@@ -1,0 +1,166 @@
+"""A filter of an eBPF program lets pass what the reader's own filter does."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fetchc.emit.bpf_program import ring_record
+from fetchc.emit.bpf_steps import Maps, Point
+from fetchc.ir.evaluate import State
+from fetchc.ir.evaluate_steps import record
+from fetchc.ir.fetch import Array, Decode, Deref, Fetch, Register, Scalar, Text
+from fetchc.ir.steps import filter_steps, steps_of
+from fetchc.source import Span
+from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from fetchc.tracer.bpf.bpf_filters import Passing, passing
+from fetchc.tracer.events import EventValue, Plan
+from fetchc.tracer.filter_conditions import All, AnyOf, Condition, Filter, accepts
+from fetchc.tracer.value_shapes import Leaf, Shape, StringShape
+from tests.support.bpf_machine import BpfMachine
+
+X86, RULES, MAPS = bpf_machine("x86_64"), bpf_rules((6, 18)), Maps(5, 6)
+POINT = Point(77, 0x1234, False)
+TEXT = 0x5000
+BITS = (8, 16, 32, 64)
+# Two numbers by their width: one in a register, one in memory behind the text; the text, as one of
+# C, and as one of Go, whose length is in a register.
+NUMBERS = [(f"{sign}{bits}", bits, sign == "s") for bits in BITS for sign in "su"]
+SCALARS = {label: Scalar("s" if signed else "u", bits) for label, bits, signed in NUMBERS}
+FIELDS = (
+    *[(label, Fetch(Register("di"), store)) for label, store in SCALARS.items()],
+    *[(f"m{label}", Fetch(Deref(Register("bx"), 0), store)) for label, store in SCALARS.items()],
+    ("c", Fetch(Deref(Register("si"), 0), Text())),
+    ("go", Fetch(Deref(Register("si"), 0), Array(Scalar("x", 64), 32))),
+    ("length", Fetch(Register("r8"), Scalar("s", 64))),
+)
+LENGTH = Leaf("length", Decode("integer", 64, True))
+SHAPES: dict[str, Shape] = {
+    **{
+        place + label: Leaf(place + label, Decode("integer", bits, signed))
+        for label, bits, signed in NUMBERS
+        for place in ("", "m")
+    },
+    "c": Leaf("c", Decode("text")),
+    "go": StringShape("go", 256, length=LENGTH),
+}
+DEFINITION = "p:g/e /f:0x1 " + " ".join(
+    [f"{name}=x:{'string' if name == 'c' else name.removeprefix('m')}" for name in SHAPES]
+)
+PLAN = Plan(
+    "g", "e", "/f", None, "entry", 0, (DEFINITION,),
+    tuple([EventValue(label, shape) for label, shape in SHAPES.items()]), fields=(FIELDS,),
+)  # fmt: skip
+texts = st.text("ab*", max_size=12)
+
+
+@st.composite
+def conditions(draw: st.DrawFn) -> Condition:
+    label = draw(st.sampled_from(sorted(SHAPES)))
+    constant: int | str
+    if label in ("c", "go"):
+        operator, constant = draw(st.sampled_from(["==", "!=", "~"])), draw(texts)
+    else:
+        operator = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">=", "&"]))
+        constant = draw(st.one_of(st.integers(-3, 3), st.integers(-(2**63), 2**64)))
+        constant = abs(constant) if operator == "&" else constant
+    return Condition(label, operator, constant, False, False, "", Span(0, 0))
+
+
+filters = st.recursive(
+    conditions(),
+    lambda inner: st.builds(
+        lambda joined, parts: joined(tuple(parts)),
+        st.sampled_from([All, AnyOf]),
+        st.lists(inner, min_size=1, max_size=3),
+    ),
+    max_leaves=5,
+)
+
+
+class Thread:
+    """A thread at a hit."""
+
+    def __init__(self, number: int, other: int, text: str) -> None:
+        self.number, self.other, self.text = number, other, text
+        self.registers = {"di": number, "bx": 0x7000, "si": TEXT, "r8": len(text)}
+        self.bytes = text.encode() + b"\0and more of it"
+
+    def read(self, address: int, size: int) -> bytes | None:
+        """The memory of both numbers and of the text; the page ends after some bytes more."""
+        start, raw = (0x7000, self.other.to_bytes(8, "little"))
+        if address < start:
+            start, raw = TEXT, self.bytes
+        found = raw[address - start :][:size] if address >= start else b""
+        return found if len(found) == size else None
+
+    def value(self, label: str) -> int | str:
+        """What the reader has."""
+        if label in ("c", "go"):
+            return self.text
+        number = self.other if label[0] == "m" else self.number
+        bits, signed = SCALARS[label.removeprefix("m")].bits, "s" in label
+        raw = (number & (1 << bits) - 1).to_bytes(bits // 8, "little")
+        return int.from_bytes(raw, "little", signed=signed)
+
+    def accepted(self, filter: Filter) -> bool:
+        """What the reader says."""
+        if isinstance(filter, Condition):
+            return accepts(filter)(self.value(filter.expression))
+        whole = all if isinstance(filter, All) else any
+        return whole(self.accepted(part) for part in filter.parts)
+
+    def recorded(self, found: Passing) -> bool:
+        """Whether the program records the hit; the steps and their oracle agree."""
+        assert X86 is not None
+        context = bytearray(168)
+        for name, value in self.registers.items():
+            struct.pack_into("<Q", context, X86.registers[name], value)
+        machine = BpfMachine(bytes(context), self.read)
+        steps = filter_steps(found.condition, "sp", "ax")
+        whole = steps_of([("n", Fetch(Register("di"), Scalar("u", 64)))], "sp", "ax")
+        code = ring_record(whole, X86, RULES, MAPS, POINT, False, True, filter=steps)
+        machine.run(code.instructions)
+        said = record(steps, State(self.registers, self.read), 64).numbers
+        assert (said is None or said[0] != 0) == bool(machine.submitted)
+        return bool(machine.submitted)
+
+
+numbers = st.one_of(st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1), st.integers(0, 2**64 - 1))
+
+
+@given(filters, numbers, numbers, st.text("ab", max_size=12))
+def test_what_the_reader_accepts_is_recorded(
+    filter: Filter, number: int, other: int, text: str
+) -> None:
+    found, thread = passing(PLAN, FIELDS, filter), Thread(number, other, text)
+    if found is None:
+        return
+    recorded, accepted = thread.recorded(found), thread.accepted(filter)
+    assert recorded or not accepted
+    if found.whole:
+        assert recorded == accepted
+
+
+@pytest.mark.parametrize("label", ["c", "go"])
+def test_what_is_not_there_is_left_to_the_reader(label: str) -> None:
+    condition = Condition(label, "==", "a" * 40, False, False, "", Span(0, 0))
+    found = passing(PLAN, FIELDS, condition)
+    assert found is not None
+    assert Thread(0, 0, "a").recorded(found) == (label == "c")  # one of Go has another length
+    assert Thread(0, 0, "a" * 40).recorded(found)
+
+
+def test_an_order_of_other_signs_is_noticed() -> None:
+    condition = Condition("s32", "<", 0, False, False, "", Span(0, 0))
+    found = passing(PLAN, FIELDS, condition)
+    assert found is not None
+    assert Thread(2**32 - 1, 0, "").recorded(found)
+    as_unsigned = dict(FIELDS)
+    as_unsigned["s32"] = Fetch(Register("di"), Scalar("u", 32))
+    wrong = passing(PLAN, tuple(as_unsigned.items()), condition)
+    assert wrong is not None
+    assert not Thread(2**32 - 1, 0, "").recorded(wrong)
