@@ -338,20 +338,18 @@ class BpfSession(Session):
             return self._followed
         self._threads = self._map("array", 4, THREADS, 1, shared=True)
         self._followed = mmap.mmap(self._threads, THREADS)
-        tracefs = find_tracefs()
-        maps = self._maps()
-        names = ["sched_process_fork", "sched_process_exit"]
-        for name in [*names, "sched_process_exec"] if waiting else names:
-            format = parse_format(tracefs.read("events", "sched", name, "format"))
-            if name == "sched_process_fork":
-                child = next(one.offset for one in format.fields if one.name == "child_pid")
-                code = children_code(self._rules, maps, child)
-            elif name == "sched_process_exec":
-                code = executed_code(self._rules, maps)
-            else:
-                code = ended_code(self._rules, maps)
-            program = self._load(code, {}, tracepoint=True)
-            self._links += self._bpf.attach_tracepoint(program, format.id)
+        rules, maps = self._rules, self._maps()
+        forking = find_tracefs().read("events", "sched", "sched_process_fork", "format")
+        format = parse_format(forking)
+        child = next(one.offset for one in format.fields if one.name == "child_pid")
+        program = self._load(children_code(rules, maps, child), {}, tracepoint=True)
+        self._links += self._bpf.attach_tracepoint(program, format.id)
+        codes = {"sched_process_exit": ended_code(rules, maps)}
+        if waiting:
+            codes["sched_process_exec"] = executed_code(rules, maps)
+        for name, code in codes.items():
+            program = self._load(code, {}, raw_tracepoint=True)
+            self._links += self._bpf.attach_raw_tracepoint(program, name)
         return self._followed
 
     def _maps(self) -> Maps:
@@ -534,9 +532,16 @@ class BpfSession(Session):
         sleepable: bool = False,
         multi: bool = False,
         tracepoint: bool = False,
+        raw_tracepoint: bool = False,
     ) -> int:
         try:
-            file = self._bpf.load(code, sleepable=sleepable, multi=multi, tracepoint=tracepoint)
+            file = self._bpf.load(
+                code,
+                sleepable=sleepable,
+                multi=multi,
+                tracepoint=tracepoint,
+                raw_tracepoint=raw_tracepoint,
+            )
         except OSError as error:
             raise _kernel_refused("an eBPF program", error) from error
         except ProgramRefused as wrong:

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_capabilities"]
 
 _MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY = 0, 1, 2, 4
-_PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
-_KPROBE, _TRACEPOINT, _OF_PERF_EVENT = 2, 5, 7  # BPF_PROG_TYPE_*
+_PROG_LOAD, _RAW_TRACEPOINT_OPEN, _BTF_LOAD, _LINK_CREATE = 5, 17, 18, 28
+_KPROBE, _TRACEPOINT, _OF_PERF_EVENT, _RAW_TRACEPOINT = 2, 5, 7, 17  # BPF_PROG_TYPE_*
 _PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
 _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
 _SHARED = 1 << 10  # BPF_F_MMAPABLE, from 5.5 on
@@ -151,6 +151,7 @@ class Bpf:
         multi: bool = False,
         tracepoint: bool = False,
         perf_event: bool = False,
+        raw_tracepoint: bool = False,
     ) -> int:
         """A program for probes (or a tracepoint, an event of perf that counts).
 
@@ -158,6 +159,7 @@ class Bpf:
         it, with its reason.
         """
         kind = _TRACEPOINT if tracepoint else _OF_PERF_EVENT if perf_event else _KPROBE
+        kind = _RAW_TRACEPOINT if raw_tracepoint else kind
         flags = _SLEEPABLE if sleepable else 0
         expected = _UPROBE_MULTI if multi else 0
         try:
@@ -278,6 +280,14 @@ class Bpf:
         """An event of perf for the tracepoint of that number in tracefs."""
         event = struct.pack("=IIQ", _TRACEPOINT_EVENT, _EVENT_BYTES, number)
         return self._run_by(self._event(event.ljust(_EVENT_BYTES, b"\0")), program, 0, False)
+
+    def attach_raw_tracepoint(self, program: int, name: str) -> list[int]:
+        """A tracepoint without its record. It is let go of at once: an event of perf waits for RCU,
+        some 80 ms each.
+        """
+        named = ctypes.create_string_buffer(name.encode())
+        attributes = struct.pack("=QI4x", ctypes.addressof(named), program)
+        return [self._bpf(_RAW_TRACEPOINT_OPEN, attributes)]
 
     def _event(self, attributes: bytes) -> int:
         # Of all processes; the processor is named, and the event is of all of them even so.
