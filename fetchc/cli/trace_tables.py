@@ -69,10 +69,14 @@ class Tally:
         self._recent.add(key, [number(source(hit)) for source in values])
 
     def add_row(self, hit: Hit, row: Row) -> None:
-        """Count the hits of a row, which a kernel counted; they all have the key of ``hit``."""
+        """Count the hits of a row, which a kernel counted; they all have the key of ``hit``.
+
+        The kernel's map bounds such rows. They come after hits that it had no room for, and are
+        of keys that were there before, so those do not keep them out.
+        """
         table = Table(self._table.steps)
         table.rows[self._sources_of(hit)[1]] = row
-        self._recent.merge(table)
+        self._recent.merge(table, beyond=True)
 
     def _sources_of(self, hit: Hit) -> tuple[list[ValueOf], tuple[Hashable, ...]]:
         target = hit.target

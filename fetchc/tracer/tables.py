@@ -272,12 +272,15 @@ class Table:
             else:
                 cell.add(value)
 
-    def merge(self, other: Table) -> None:
-        """Count all that ``other``, a table of the same shape, has counted."""
+    def merge(self, other: Table, beyond: bool = False) -> None:
+        """Count all that ``other``, a table of the same shape, has counted.
+
+        ``beyond``: its keys have rows even if these are more than the table's bound.
+        """
         self.dropped += other.dropped
         self.missing += other.missing
         for key, its in other.rows.items():
-            row = self._row(key)
+            row = self.rows.setdefault(key, Row(self.steps)) if beyond else self._row(key)
             if row is None:
                 self.dropped += its.hits
             else:

@@ -32,6 +32,7 @@ from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text, Walk, Wo
 from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import BpfMachine, bpf_machine
+from fetchc.tracer import tables
 from fetchc.tracer.bpf import bpf_session
 from fetchc.tracer.bpf.bpf_session import BpfSession, unable
 from fetchc.tracer.bpf.system_calls import Bpf
@@ -349,6 +350,19 @@ def test_the_reader_counts_what_a_full_map_has_no_room_for(
     wanted = table(capfd, counted, "auto", QUESTIONS[-1])
     monkeypatch.setattr(bpf_session, "_ENTRIES", 8)
     assert table(capfd, counted, "bpf", QUESTIONS[-1]) == wanted
+
+
+def test_a_full_map_keeps_no_heavy_key_out(
+    counted: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What the map has no room for comes to the reader first, and fills its table.
+    wanted = table(capfd, counted, "auto", ("--count-by", "n"))
+    monkeypatch.setattr(bpf_session, "_ENTRIES", 8)
+    monkeypatch.setattr(tables.Table.__init__, "__defaults__", ((), 2))
+    lines, notes = table(capfd, counted, "bpf", ("--count-by", "it->small,n"))
+    assert any("too many keys" in one for one in notes)
+    rows = [json.loads(line) for line in lines]
+    assert len(wanted[0]) < len(rows) <= 8 + 2
 
 
 def test_a_wrong_bucket_is_noticed(
