@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import IO, Any
 
-__all__ = ["BinarySource", "sources"]
+__all__ = ["BinarySource", "programs_in", "sources"]
 
 _ELF = b"\x7fELF"
 _LARGEST = 1 << 31  # bytes of a program
@@ -32,6 +32,7 @@ _DOCUMENT = 1 << 24  # bytes of an index or a manifest
 _LAYERS = 512  # of an image
 _DIGEST = re.compile(r"(sha256|sha512):([0-9a-f]{64,128})\Z")
 _COPY = 1 << 20
+_UNREADABLE = (OSError, tarfile.TarError, EOFError, zlib.error, ValueError)
 
 
 class BinarySource:
@@ -65,8 +66,32 @@ def sources(paths: Iterable[str], problems: list[str]) -> Iterator[BinarySource]
                     yield from _archive(path, file, problems)
             if not is_archive:
                 yield BinarySource(path, path)
-        except (OSError, tarfile.TarError, EOFError, zlib.error, ValueError) as refused:
-            problems.append(f"{path}: {refused}")
+        except _UNREADABLE as refused:
+            problems.append(f"{path}: {_why(refused)}")
+
+
+def programs_in(paths: Iterable[str]) -> int | None:
+    """How many programs ``sources`` finds; None where that takes the reading of an archive."""
+    count = 0
+    for path in paths:
+        if os.path.isfile(os.path.join(path, "oci-layout")):
+            return None
+        if os.path.isdir(path):
+            count += sum(1 for _ in _folder(path))
+            continue
+        try:
+            with _opened(path) as file:
+                if file.read(len(_ELF)) != _ELF:
+                    return None
+        except OSError:
+            continue
+        count += 1
+    return count
+
+
+def _why(refused: Exception) -> str:
+    # An OSError's own text repeats the path.
+    return (isinstance(refused, OSError) and refused.strerror) or str(refused)
 
 
 @contextmanager
@@ -134,8 +159,8 @@ def _image(path: str, problems: list[str]) -> Iterator[BinarySource]:
         try:
             with _opened(blob) as file:
                 yield from _archive(f"{path}:{layer[7:19]}", file, problems)
-        except (OSError, tarfile.TarError, EOFError, zlib.error) as refused:
-            problems.append(f"{blob}: {refused}")
+        except _UNREADABLE as refused:
+            problems.append(f"{blob}: {_why(refused)}")
 
 
 def _layers(path: str, document: Any, depth: int) -> Iterator[str]:

@@ -38,7 +38,8 @@ _WAITING = 8  # programs that are handed to an executor ahead of their answers
 class Collection(Record):
     """What is asked of each program.
 
-    ``version`` is that of the members' modules, where the programs do not say it. ``complete`` are
+    ``version`` is that of the members' modules, where the programs do not say it (those that Go
+    did not link never do: their members have the module ``""``). ``complete`` are
     modules with a version (``MODULE@VERSION``) and build IDs of which everything is known.
     ``bounded``: each program has the memory and the time of one question; for processes of
     fetchc's own.
@@ -83,7 +84,7 @@ def examine(label: str, path: str, wanted: Collection) -> Examined:
     try:
         return _examined(label, path, wanted)
     except (CompileError, DebugInfoError) as refused:
-        return _failed(label, str(refused))
+        return _failed(label, str(refused).removeprefix(f"{path}: "))
     except (Exceeded, MemoryError) as beyond:
         unwatch()
         return _failed(label, f"the answer takes {beyond or 'more memory than there is'}")
@@ -102,9 +103,8 @@ def _examined(label: str, path: str, wanted: Collection) -> Examined:
     build_id = program.build_id or _digest(path)
     info = program.build_info()
     modules = {} if info is None else dict(info.modules)
-    standard = "" if info is None else standard_version(info.version)
     versions = {name: text.removeprefix("v") for name, text in modules.items()}
-    versions[STANDARD] = standard
+    versions[STANDARD if info is not None else ""] = standard_version(info.version) if info else ""
     if wanted.version:
         versions = {name: text or wanted.version for name, text in versions.items()}
     build = Build(label, program.architecture, tuple(sorted(versions.items())), wanted.asked)
@@ -116,32 +116,39 @@ def _examined(label: str, path: str, wanted: Collection) -> Examined:
     asked = 0
     layouts: dict[str, dict[str, int] | None] = {}
     for each in wanted.wanted:
-        module = module_of(each.package, tuple(modules))
+        if info is not None and not each.package:
+            problems.append(f"{label}: `{each.struct}` is no type of Go: PACKAGE.TYPE.FIELD")
+            continue
+        module = "" if info is None else module_of(each.package, tuple(modules))
         version = versions.get(module, wanted.version)
         if f"{module}@{version}" in wanted.complete or (version and not each.holds(version)):
             continue
         asked += 1
         member = Member(module, each.package, each.struct, each.field)
         if member.type not in layouts:
-            layouts[member.type] = _layout(program, member, problems)
+            layouts[member.type] = _layout(program, member, label, problems)
         fields = layouts[member.type]
         if fields is None:
-            if version and next(program.functions(f"{each.package}.*"), None) is not None:
+            pattern = f"{each.package}.*" if each.package else "*"
+            if version and next(program.functions(pattern), None) is not None:
                 absent.append((member, version))
             continue
         if not version:
-            problems.append(f"{label}: it does not say the version of {module}: give --version")
+            what = f"the version of {module}" if module else "its version"
+            problems.append(f"{label}: it does not say {what}: give --version")
             continue
         rows.append((member, version, fields.get(each.field)))
     said = tuple(dict.fromkeys(problems))
     return Examined(label, build_id, build, tuple(rows), said, tuple(absent), not asked)
 
 
-def _layout(program: Program, member: Member, problems: list[str]) -> dict[str, int] | None:
+def _layout(
+    program: Program, member: Member, label: str, problems: list[str]
+) -> dict[str, int] | None:
     # Where the fields are; None without the type. Go's linker escapes dots in the last part of
     # an import path.
     before, slash, last = member.package.rpartition("/")
-    escaped = f"{before}{slash}{last.replace('.', '%2e')}.{member.struct}"
+    escaped = member.replaced(package=f"{before}{slash}{last.replace('.', '%2e')}").type
     for name in dict.fromkeys((member.type, escaped)):
         found = [
             {row.name: row.offset for row in each.rows if row.name}
@@ -149,7 +156,7 @@ def _layout(program: Program, member: Member, problems: list[str]) -> dict[str, 
             if each.rows
         ]
         if len(found) > 1 and any(one != found[0] for one in found):
-            problems.append(f"{program.path}: {len(found)} types are called {name}, and differ")
+            problems.append(f"{label}: {len(found)} types are called {name}, and differ")
             return None
         if found:
             return found[0]

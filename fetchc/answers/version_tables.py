@@ -17,7 +17,7 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 __all__ = [
@@ -42,7 +42,10 @@ SCHEMA = "fetchc.builds/1"
 
 
 class Member(Record):
-    """A member of a structure of a package of a module."""
+    """A member of a structure of a package of a module.
+
+    ``module`` is empty of programs that Go did not link, ``package`` of types that have none.
+    """
 
     module: str
     package: str
@@ -52,7 +55,7 @@ class Member(Record):
     @property
     def type(self) -> str:
         """The structure's name with its package, as debug information has it."""
-        return f"{self.package}.{self.struct}"
+        return f"{self.package}.{self.struct}" if self.package else self.struct
 
     def __lt__(self, other: Member) -> bool:
         return self._key < other._key
@@ -76,15 +79,16 @@ class Build(Record):
 
 
 class VersionTable:
-    """By member and version the offset, None where the structure is there and the member is not.
+    """By member and version the offset, None where no build is known to have the member.
 
-    ``builds`` are by build ID, ``of_builds`` the offset in each of them. ``steps``: an offset
-    holds for the versions up to the next one that is named, too.
+    ``builds`` are by build ID, ``of_builds`` the offset in each of them: None where the structure
+    is there and the member is not. ``steps``: an offset holds for the versions up to the next one
+    that is named, too.
     """
 
     def __init__(self, steps: bool = False) -> None:
         self._steps = steps
-        self._without_type: set[tuple[Member, str]] = set()
+        self._unseen: set[tuple[Member, str]] = set()  # whose structure no build is known to have
         self.offsets: dict[Member, dict[str, int | None]] = {}
         self.builds: dict[str, Build] = {}
         self.of_builds: dict[Member, dict[str, int | None]] = {}
@@ -92,7 +96,8 @@ class VersionTable:
     def add(self, member: Member, version: str, offset: int | None, build: str = "") -> str:
         """Add what a build says; what is wrong with that, empty where nothing is.
 
-        What the table has of the version already stays.
+        The offset that the table has of the version already stays; None gives way to an offset,
+        so that the order of the builds does not decide whether there is one.
         """
         if build:
             self.of_builds.setdefault(member, {})[build] = offset
@@ -101,9 +106,11 @@ class VersionTable:
             before = self.offset(member, version)
         except KeyError:
             before = offset
-        if before == offset or (member, version) in self._without_type:
-            self._without_type.discard((member, version))
+        unseen = (member, version) in self._unseen
+        self._unseen.discard((member, version))
+        if before is None or before == offset:
             versions[version] = offset
+        if unseen or before == offset:
             return ""
         name = f"{member.type}.{member.field}"
         return f"{name} of {version} is at {_shown(offset)}, in the table at {_shown(before)}"
@@ -117,7 +124,11 @@ class VersionTable:
         versions = self.offsets.setdefault(member, {})
         if version not in versions:
             versions[version] = None
-            self._without_type.add((member, version))
+            self._unseen.add((member, version))
+
+    def seen(self, member: Member) -> set[str]:
+        """The versions of which a build with the member's structure is known."""
+        return {one for one in self.offsets[member] if (member, one) not in self._unseen}
 
     def offset(self, member: Member, version: str) -> int | None:
         """The offset; raises KeyError where the table has none of the version."""
@@ -129,11 +140,6 @@ class VersionTable:
         if len(before) in (0, len(ordered)):
             raise KeyError(version)
         return versions[before[-1]]
-
-    def has(self, members: Iterable[Member], module: str, version: str) -> bool:
-        """Whether the table has all of the members of a module's version."""
-        own = [each for each in members if each.module == module]
-        return bool(own) and all(version in self.offsets.get(each, {}) for each in own)
 
     def text(self, form: str) -> str:
         """The file's content; raises ValueError for what the form cannot hold."""
@@ -279,9 +285,14 @@ def _write_versions(table: VersionTable, member: Member) -> list[dict[str, Any]]
 
 
 def _read_versions(table: VersionTable, member: Member, groups: Any) -> None:
+    # A file does not tell whether the structure was there where the member was not.
     for group in groups:
-        for version in group["versions"]:
-            table.add(member, _text(version), _offset(group["offset"]))
+        offset = _offset(group["offset"])
+        for version in map(_text, group["versions"]):
+            if offset is None:
+                table.add_absent(member, version)
+            else:
+                table.add(member, version, offset)
 
 
 def _write_builds(table: VersionTable) -> Any:
@@ -320,8 +331,12 @@ def _read_builds(table: VersionTable, content: Any) -> None:
         member = Member(*[_text(row[key]) for key in ("module", "package", "struct", "field")])
         _read_versions(table, member, row["versions"])
         for group in row["builds"]:
-            for build in group["builds"]:
-                table.of_builds.setdefault(member, {})[_text(build)] = _offset(group["offset"])
+            offset = _offset(group["offset"])
+            for build in map(_text, group["builds"]):
+                table.of_builds.setdefault(member, {})[build] = offset
+                version = dict(table.builds[build].modules).get(member.module)
+                if offset is None and version is not None:
+                    table.add(member, version, None)  # the structure was there
 
 
 def _text(value: Any) -> str:

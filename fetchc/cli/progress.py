@@ -13,10 +13,14 @@ WIDTH = 30  # of the bar
 
 
 class Counter:
-    """How many programs were read, on one line of standard error that goes away at the end."""
+    """How many programs were read, on one line of standard error that goes away at the end.
 
-    def __init__(self) -> None:
+    With a bar where it is known how many there are.
+    """
+
+    def __init__(self, total: int | None = None) -> None:
         self._begin = self._last = time.monotonic()
+        self._total = total
 
     def __call__(self, done: int) -> None:
         """Draw the line, ten times a second at most."""
@@ -24,7 +28,11 @@ class Counter:
         if now - self._begin < SILENT_SECONDS or now - self._last < 0.1:
             return
         self._last = now
-        sys.stderr.write(f"{ERASE}{done:,} programs read")
+        line = f"{done:,} programs read"
+        if self._total:
+            bar = "#" * (WIDTH * done // self._total)
+            line = f"reading [{bar:<{WIDTH}}] {done:,} of {self._total:,} programs"
+        sys.stderr.write(ERASE + line)
         sys.stderr.flush()
 
     def end(self) -> None:

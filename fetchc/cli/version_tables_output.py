@@ -6,6 +6,7 @@ import os
 import time
 from contextlib import suppress
 
+from fetchc.answers.binary_sources import programs_in
 from fetchc.answers.offset_collection import Collection, add, collect
 from fetchc.answers.version_tables import (
     FORMS,
@@ -49,6 +50,10 @@ def by_version(options: Options, output: Output) -> int:
         form = form_of(stored, text) if text else FORMS[0]
     table = VersionTable.read(stored, text, form) if text else VersionTable()
     wanted = _wanted(options, table)
+    plain = [each.struct for each in wanted if not each.package]
+    if plain and form != "builds":
+        output.say(f"error: `{plain[0]}` has no package, which tables of {form} need: use builds")
+        return 2
     if not wanted:
         output.say("error: no member is named: TYPE.FIELD, or --fields FILE")
         return 2
@@ -74,7 +79,7 @@ def _usage(options: Options) -> str:
         except ValueError as wrong:
             return f"--version: {wrong}"
     for text in options.operands:
-        if text.rpartition("/")[2].count(".") < 2:
+        if "." not in text.rpartition("/")[2]:
             return f"`{text}` names no member: PACKAGE.TYPE.FIELD"
     return ""
 
@@ -98,8 +103,9 @@ def _wanted(options: Options, table: VersionTable) -> list[Wanted]:
 
 def _member(text: str) -> Wanted:
     # `gopkg.in/yaml.v3.Node.Kind`: the package may have dots, the last two names have none.
-    package, struct, field = text.rsplit(".", 2)
-    return Wanted(package, struct, field)
+    # Types of C, C++ and Rust have no package: `struct node.next`, `ns::Box<int>.v`.
+    *package, struct, field = text.rsplit(".", 2)
+    return Wanted("".join(package), struct, field)
 
 
 def _complete(table: VersionTable, form: str, request: Collection) -> frozenset[str]:
@@ -117,7 +123,7 @@ def _complete(table: VersionTable, form: str, request: Collection) -> frozenset[
         )
     by_module: dict[str, list[set[str]]] = {}
     for each in members if has_all else ():
-        by_module.setdefault(each.module, []).append(set(table.offsets[each]))
+        by_module.setdefault(each.module, []).append(table.seen(each))
     return frozenset(
         f"{module}@{version}"
         for module, versions in by_module.items()
@@ -144,8 +150,11 @@ class _Run:
         self._programs = 0
 
     def run(self, request: Collection) -> int:
+        from fetchc.tracer.session import terminable
+
         try:
-            self._collect(request)
+            with terminable():  # SIGTERM of a job that takes too long, too
+                self._collect(request)
         finally:
             if self._options.into:  # what was found is not lost, whatever ended this
                 self._save()
@@ -164,18 +173,19 @@ class _Run:
     def _collect(self, request: Collection) -> None:
         from fetchc.cli.progress import Counter
 
-        counter = Counter() if self._output.terminal else None
-        several = len(self._options.binaries) > 1 or os.path.isdir(self._options.binaries[0])
+        terminal, paths = self._output.terminal, self._options.binaries
+        counter = Counter(programs_in(paths)) if terminal else None
+        several = len(paths) > 1 or os.path.isdir(paths[0])
         executor = None
         with suppress(PermissionError):  # one without rights starts no others, and reads all itself
             executor = _pool() if several else None
         saved = time.monotonic()
         try:
             again = None if executor is None else _pool
-            for each in collect(self._options.binaries, request, executor, again):
+            for number, each in enumerate(collect(paths, request, executor, again), 1):
                 self._take(each)
                 if counter is not None:
-                    counter(self._programs)
+                    counter(number)
                 if self._options.into and time.monotonic() - saved > _SAVED:
                     self._save()
                     saved = time.monotonic()

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from fetchc.answers.version_tables import (
     FORMS,
+    Build,
     Member,
     VersionTable,
     difference,
@@ -56,17 +57,34 @@ def test_a_table_is_read_back_as_it_was_written(
             assert form_of("t", text) == form
 
 
-@given(rows, rows)
+few = (
+    st.sampled_from([METHOD, NODE]),
+    st.sampled_from(["1.2.0", "1.10.0"]),
+    st.sampled_from([None, 8]),
+)
+
+
+@given(st.lists(st.tuples(*few, st.booleans()), max_size=8), st.data())
 def test_merging_does_not_depend_on_where_one_stopped(
-    first: list[tuple[Member, str, int | None]], second: list[tuple[Member, str, int | None]]
+    listed: list[tuple[Member, str, int | None, bool]], data: st.DataObject
 ) -> None:
-    stopped = VersionTable.read("t", table(first).text("otel-go"), "otel-go")
-    for row in second:
-        stopped.add(*row)
-    assert stopped.text("otel-go") == table(first + second).text("otel-go")
-    for row in second:
-        stopped.add(*row)
-    assert stopped.text("otel-go") == table(first + second).text("otel-go")
+    def add(made: VersionTable, part: list[tuple[Member, str, int | None, bool]]) -> VersionTable:
+        for number, (member, version, offset, has_type) in enumerate(part):
+            if has_type:
+                build = f"{number} {version} {offset}"
+                made.builds[build] = Build("b", "x86_64", ((member.module, version),))
+                made.add(member, version, offset, build)
+            else:
+                made.add_absent(member, version)
+        return made
+
+    stop = data.draw(st.integers(0, len(listed)))
+    first, second = listed[:stop], listed[stop:]
+    expected = add(VersionTable(), listed).text("otel-go")
+    for form in ("otel-go", "builds"):
+        stopped = VersionTable.read("t", add(VersionTable(), first).text(form), form)
+        assert add(stopped, second).text("otel-go") == expected
+        assert add(stopped, second).text("otel-go") == expected
 
 
 def test_the_order_is_that_of_the_public_file() -> None:
@@ -91,13 +109,30 @@ def test_a_build_that_differs_is_said_and_the_table_stays() -> None:
     assert field["builds"] == [{"offset": 16, "builds": ["aa"]}]
 
 
-def test_a_structure_that_one_build_lacks_is_null_until_another_has_it() -> None:
+@pytest.mark.parametrize("stored", [False, True])
+def test_a_structure_that_one_build_lacks_is_null_until_another_has_it(stored: bool) -> None:
     made = VersionTable()
     made.add_absent(METHOD, "1.9.0")
+    if stored:
+        made = VersionTable.read("t", made.text("otel-go"), "otel-go")
     assert made.offset(METHOD, "1.9.0") is None
+    assert made.seen(METHOD) == set()
     assert made.add(METHOD, "1.9.0", 8) == ""
     made.add_absent(METHOD, "1.9.0")
     assert made.offset(METHOD, "1.9.0") == 8
+
+
+def test_builds_that_disagree_on_whether_there_is_a_member_are_said() -> None:
+    made = table([])
+    made.builds["aa"] = Build("a", "x86_64", (("std", "1.9.0"),))
+    made.add(METHOD, "1.9.0", None, "aa")
+    again = VersionTable.read("t", made.text("builds"), "builds")
+    assert again.seen(METHOD) == {"1.9.0"}
+    for each in (made, again):
+        said = each.add(METHOD, "1.9.0", 8, "bb")
+        assert said == "net/http.Request.Method of 1.9.0 is at +8, in the table at none"
+        assert each.offset(METHOD, "1.9.0") == 8
+    assert again.text("builds") == made.text("builds")
 
 
 def test_obi_has_steps_and_no_null() -> None:

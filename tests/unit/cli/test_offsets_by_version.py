@@ -6,6 +6,7 @@ import concurrent.futures
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import fetchc
 from fetchc.answers.offset_collection import Collection, Examined, collect
 from fetchc.answers.version_tables import Build, Member, Wanted
 from fetchc.cli import main
@@ -162,6 +164,41 @@ def test_a_build_is_known_only_for_the_members_that_it_was_asked_for(
     assert len(path.read_bytes()) == len(before)
 
 
+def test_going_on_gives_what_one_run_gives(tmp_path: Path) -> None:
+    # Two builds that say one version: the first one lacks the structure.
+    before = tmp_path / "before"
+    before.write_bytes(Path(PROGRAMS[0]).read_bytes().replace(b"go1.15.15", b"go1.22.10"))
+    both = [str(before), PROGRAMS[1]]
+    for form in ("otel-go", "builds"):
+        whole, parts = tmp_path / f"{form}-whole", tmp_path / f"{form}-parts"
+        words = ["runtime.coro.gp", GOID, "--format", form, "--into"]
+        assert offsets(*words, str(whole), programs=both) == 0
+        assert offsets(*words, str(parts), programs=both[:1]) == 0
+        assert '"offset": null' in parts.read_text()
+        assert offsets(*words, str(parts), programs=both) == 0
+        assert parts.read_text() == whole.read_text()
+        assert "null" not in whole.read_text()
+
+
+def test_types_without_packages_are_in_tables_of_builds(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    library = [str(CORPUS / "c/layouts/bin/gcc-O2-dwarf5")]
+    question = ["struct record.ul", "--format", "builds"]
+    assert offsets(*question, programs=library) == 1
+    assert "it does not say its version: give --version" in capsys.readouterr().err
+    assert offsets(*question, "--version", "3.11.2", programs=library) == 0
+    table = json.loads(capsys.readouterr().out)
+    (row,) = table["fields"]
+    (place,) = fetchc.open(library[0]).offsets("struct record.ul")
+    assert row["versions"] == [{"offset": place.offset, "versions": ["3.11.2"]}]
+    assert [one["modules"] for one in table["builds"].values()] == [{"": "3.11.2"}]
+    assert offsets("main.Question", "--format", "builds") == 1
+    assert "`main` is no type of Go" in capsys.readouterr().err
+    assert offsets("struct record.ul", "--format", "obi", programs=library) == 2
+    assert "use builds" in capsys.readouterr().err
+
+
 def test_two_builds_of_a_version_are_both_asked(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -189,6 +226,26 @@ def test_nothing_runs_on_behind_a_command_that_is_killed(tmp_path: Path) -> None
     while any(_runs(int(worker)) for worker in workers):
         assert time.monotonic() < until
         time.sleep(0.01)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_was_found_until_a_signal_is_in_the_file(number: int, tmp_path: Path) -> None:
+    shutil.copy(PROGRAMS[2], tmp_path / "p0")
+    for other in range(1, 400):
+        os.link(tmp_path / "p0", tmp_path / f"p{other}")
+    path, terminal = tmp_path / "t.json", os.openpty()
+    command = [sys.executable, "-m", "fetchc", "offsets", GOID, "--format", "otel-go"]
+    command += ["-x", str(tmp_path), "--into", str(path)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=terminal[1]) as running:
+        os.close(terminal[1])
+        drawn = b""
+        while b"of 400 programs" not in drawn:
+            drawn += os.read(terminal[0], 1 << 10)
+        assert not path.exists()
+        running.send_signal(number)
+    os.close(terminal[0])
+    assert running.returncode == 128 + number
+    assert b"1.27.3" in path.read_bytes()
 
 
 def _runs(pid: int) -> bool:
