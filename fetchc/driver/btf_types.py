@@ -49,7 +49,7 @@ from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from fetchc.check.checker import Checker
     from fetchc.emit.btf_file import BtfType
@@ -59,8 +59,14 @@ if TYPE_CHECKING:
 
 __all__ = ["BtfFile", "btf_of"]
 
-_FLOATS = (2, 4, 8, 12, 16)  # bytes that a FLOAT may have
-_NUMBERS = (1, 2, 4, 8, 16)  # and an INT, an ENUM up to 8
+# Names of C by the bytes that a FLOAT and an INT may have, an ENUM up to 8.
+_FLOATS = {2: "_Float16", 4: "float", 8: "double", 12: "long double", 16: "long double"}
+_SIGNED = {1: "signed char", 2: "short int", 4: "int", 8: "long long int", 16: "__int128"}
+_UNSIGNED = {
+    1: "unsigned char", 2: "short unsigned int", 4: "unsigned int", 8: "long long unsigned int",
+    16: "unsigned __int128",
+}  # fmt: skip
+_IN_C = {"char": 1, "_Bool": 1, "short": 2, "float": 4, "double": 8, "__int128": 16}
 _LARGEST = 1 << 32  # bytes: no array has as many
 _BYTE = Integer("unsigned char", 1, False, False)
 _INDEX = Integer("__ARRAY_SIZE_TYPE__", 4, False, False)
@@ -176,25 +182,30 @@ class _Converter:
         names = identifiers([each.name for each in types if isinstance(each, _NAMED) and each.name])
         spelled = [_respelled(each, names) for each in types]
         changed = {(one, names[one]) for one in names if one != names[one]}
-        for before, after in zip(types, spelled, strict=True):
-            changed.update(_respelled_members(before, after))
+        shapes = [each for each in types if isinstance(each, Aggregate)]
+        within = {one.type for each in shapes for one in each.members if not one.name}
+        for number, each in enumerate(types, 1):
+            if isinstance(each, Aggregate | Enumeration) and number not in within:
+                changed.update(_respelled_members(types, spelled, number, each.name))
         data = encode(spelled, little_endian)
         return BtfFile(data, len(types), tuple(sorted(changed)), tuple(sorted(self._left_out)))
 
     def _converted(self, type_id: TypeId, resolved: Type) -> BtfType:
         match resolved:
             case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
-                if size in _NUMBERS:
-                    return Integer(self._spelled(type_id), size, signed, False)
-            case BoolType(size=size):
-                return Integer(self._spelled(type_id), size, False, True)
+                if size in _SIGNED:
+                    name = (_SIGNED if signed else _UNSIGNED)[size]
+                    return self._number(type_id, Integer(name, size, signed, False))
+            case BoolType(size=size) if size in _UNSIGNED:
+                name = "_Bool" if size == 1 else _UNSIGNED[size]
+                return self._number(type_id, Integer(name, size, False, True))
             case FloatType(size=size) if size in _FLOATS:
-                return Floating(self._spelled(type_id), size)
+                return self._number(type_id, Floating(_FLOATS[size], size))
             case ComplexType(size=size) if size // 2 in _FLOATS:
-                half = self._add(Floating(f"half of {self._spelled(type_id)}", size // 2))
+                half = self._add(Floating(_FLOATS[size // 2], size // 2))
                 parts = (Slot("real", half), Slot("imag", half, 4 * size))
                 return Aggregate(self._spelled(type_id), False, size, parts)
-            case EnumType(size=size, signed=signed, enumerators=listed) if size in _NUMBERS[:4]:
+            case EnumType(size=size, signed=signed, enumerators=listed) if size in (1, 2, 4, 8):
                 if len(listed) <= MOST_MEMBERS:
                     return Enumeration(self._tag(resolved.name), size, signed, listed)
             case PointerType(size=size, target=target) if size == self._program.word_bytes:
@@ -219,6 +230,18 @@ class _Converter:
                 return self._other(type_id, resolved)
         return self._bytes(type_id)
 
+    def _number(self, type_id: TypeId, number: Integer | Floating) -> BtfType:
+        # Its own name where that is C's for as many bytes; `int` of Go is not: a TYPEDEF.
+        name = self._spelled(type_id)
+        words = name.split()
+        if not {*words} - {*_IN_C, "int", "long", "signed", "unsigned"}:
+            size = next((_IN_C[word] for word in words if word in _IN_C), 4)
+            if "double" not in words and "long" in words:
+                size = 8 if words.count("long") > 1 else self._program.word_bytes
+            if size == number.size or words == ["long", "double"]:
+                return number.replaced(name=name)
+        return Alias(name, self._add(number))
+
     def _other(self, type_id: TypeId, resolved: Type) -> BtfType:
         # What has members of its own; a map or a channel of Go is a pointer.
         if isinstance(resolved, MapType | ChannelType):
@@ -230,21 +253,49 @@ class _Converter:
         if not members and not isinstance(resolved, StructType):
             return self._bytes(type_id)
         name = self._spelled(type_id)
-        slots = [one for one in [self._slot(name, each) for each in members] if one is not None]
+        slots: list[Slot] = []
+        ends: list[int] = []  # in bits
+        for each in members:
+            slot = self._slot(name, each)
+            if slot is not None:
+                slots.append(slot)
+                bits = slot.width or 8 * (self._checker.size(each.type) or 0)
+                ends.append(slot.offset + bits)
         union = isinstance(resolved, StructType) and resolved.kind == "union"
         union = union and not any(one.offset for one in slots)
-        if not union:
-            slots.sort(key=lambda one: one.offset)
-        end = max([each.offset + (self._checker.size(each.type) or 0) for each in members] or [0])
+        whole = (max(ends, default=0) + 7) // 8 if size is None else size
         shown = self._tag(resolved.name) if isinstance(resolved, StructType) else name
-        return Aggregate(shown, union, end if size is None else size, tuple(slots[:MOST_MEMBERS]))
+        if not union:
+            slots = self._beside(slots, ends, whole)
+        return Aggregate(shown, union, whole, tuple(slots[:MOST_MEMBERS]))
+
+    def _beside(self, slots: list[Slot], ends: list[int], size: int) -> list[Slot]:
+        # In their order. C has no members that overlap outside of unions; C++ has (an empty base
+        # class, a member in the padding of one), and the variants of Rust: these are structures
+        # without names in a union.
+        layers: list[tuple[int, list[Slot]]] = []
+        for slot, end in sorted(zip(slots, ends, strict=True), key=lambda pair: pair[0].offset):
+            for number, (before, layer) in enumerate(layers):
+                if before <= slot.offset:
+                    layers[number] = max(before, end), [*layer, slot]
+                    break
+            else:
+                layers.append((end, [slot]))
+        if len(layers) < 2:
+            return [slot for _, layer in layers for slot in layer]
+        parts = [Aggregate("", False, size, tuple(layer)) for _, layer in layers]
+        each = tuple([Slot("", self._add(part)) for part in parts])
+        return [Slot("", self._add(Aggregate("", True, size, each)))]
 
     def _slot(self, holder: str, member: Member) -> Slot | None:
         if self._checker.size(member.type) is None and not self._is_flexible(member.type):
             self._leave_out(f"{holder}.{member.name}", member.type)
             return None
         if member.bits is None:
-            return Slot(member.name, self.number(member.type), 8 * member.offset)
+            name, shape = member.name, self._checker.resolved(member.type)
+            if not name and isinstance(shape, StructType):
+                name = self._tag(shape.name)  # a base class of .NET
+            return Slot(name, self.number(member.type), 8 * member.offset)
         if member.bits.offset >= WIDEST_OFFSET:
             why = "BTF has room for bit fields of the first 2 MB of a structure"
             self._left_out[f"{holder}.{member.name}", why] = None
@@ -291,28 +342,37 @@ def _respelled(each: BtfType, names: dict[str, str]) -> BtfType:
             return each.replaced(name=names[name])
         case Prototype(parameters=parameters):
             return each.replaced(parameters=_slots(parameters))
-        case Integer(name=name) | Floating(name=name):
-            # C's have blanks in them: each word is one.
-            words = identifiers(name.split() or ["unnamed"])
-            spelled = " ".join([words[word] for word in name.split()])
-            return each.replaced(name=spelled or "unnamed")
         case _:
             return each
 
 
 def _slots(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
     names = identifiers([one.name for one in slots if one.name])
-    return tuple([one.replaced(name=names.get(one.name, "")) for one in slots])
+    found: list[Slot] = []
+    times: dict[str, int] = {}
+    for one in slots:
+        name = names.get(one.name, "")
+        count = times[name] = times.get(name, 0) + 1
+        if count > 1 and name:  # `_` of Go may be several
+            name = f"{name}_{count}"
+        found.append(one.replaced(name=name))
+    return tuple(found)
 
 
-def _respelled_members(before: BtfType, after: BtfType) -> list[tuple[str, str]]:
-    # Members and enumerators whose names changed, behind the type's name.
-    pairs: list[tuple[str, str]] = []
-    match before, after:
+def _respelled_members(
+    types: Sequence[BtfType], spelled: Sequence[BtfType], number: int, holder: str
+) -> Iterator[tuple[str, str]]:
+    # Members and enumerators whose names changed, behind the name of the type that has them.
+    match types[number - 1], spelled[number - 1]:
         case Aggregate(members=old), Aggregate(members=new):
-            pairs = [(one.name, other.name) for one, other in zip(old, new, strict=True)]
+            for one, other in zip(old, new, strict=True):
+                if not one.name:
+                    yield from _respelled_members(types, spelled, one.type, holder)
+                elif one.name != other.name:
+                    yield f"{holder}.{one.name}", other.name
         case Enumeration(enumerators=listed), Enumeration(enumerators=renamed):
-            pairs = [(one[0], other[0]) for one, other in zip(listed, renamed, strict=True)]
+            for (before, _), (after, _) in zip(listed, renamed, strict=True):
+                if before != after:
+                    yield f"{holder}.{before}", after
         case _:
-            return []
-    return [(f"{before.name}.{one}", other) for one, other in pairs if one != other]
+            pass

@@ -2,7 +2,8 @@
 
 Types count from 1 in their order, 0 is void. Sizes are bytes, offsets of members bits. What a name
 may be is the kernel's rule (``btf_name_valid_identifier`` in kernel/bpf/btf.c), which other readers
-share: a letter or `_` first, letters, digits and `_` behind it.
+share: a letter or `_` first, letters, digits and `_` behind it. Readers that write C (bpftool)
+print names of numbers as they are: these are C's, and no other name is a word of C.
 Source: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux.
 """
 
@@ -49,7 +50,7 @@ _QUALIFIERS = {"volatile": 9, "const": 10, "restrict": 11}
 
 
 class Integer(Record):
-    """INT: a number, a character or a truth value."""
+    """INT: a number, a character or a truth value, by its name in C."""
 
     name: str
     size: int
@@ -58,7 +59,7 @@ class Integer(Record):
 
 
 class Floating(Record):
-    """FLOAT, of 2, 4, 8, 12 or 16 bytes."""
+    """FLOAT, of 2, 4, 8, 12 or 16 bytes, by its name in C."""
 
     name: str
     size: int
@@ -164,15 +165,28 @@ BtfType = (
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _OTHER = re.compile(r"[^A-Za-z0-9]+")
 _MARKS = (("[]", " slice "), ("*", " ptr "), ("&", " ref "))  # what tells types apart
+_KEYWORDS = {
+    "_Bool", "_Float128", "_Float16", "_Float32", "_Float32x", "_Float64", "_Float64x",
+    "__float128", "__int128", "auto", "break", "case", "char", "const", "continue", "default", "do",
+    "double", "else", "enum", "extern", "float", "for", "goto", "if", "inline", "int", "long",
+    "register", "restrict", "return", "short", "signed", "sizeof", "static", "struct", "switch",
+    "typedef", "union", "unsigned", "void", "volatile", "while",
+}  # fmt: skip
 
 
 def identifiers(names: Iterable[str]) -> dict[str, str]:
     """An identifier for each name: itself where it is one, else made from its letters and digits.
 
+    A word of C gets a `_` behind it.
+
     Different names get different identifiers, whatever their order.
     """
     wanted = sorted(set(names))
-    found = {each: each for each in wanted if _IDENTIFIER.match(each) and len(each) <= _LONGEST}
+    found = {
+        each: each
+        for each in wanted
+        if _IDENTIFIER.match(each) and len(each) <= _LONGEST and each not in _KEYWORDS
+    }
     taken = set(found)
     for each in wanted:
         if each in found:
@@ -182,6 +196,7 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
             words = words.replace(mark, word)
         stem = _OTHER.sub("_", words).strip("_") or "unnamed"
         stem = f"_{stem}" if stem[0].isdigit() else stem
+        stem = f"{stem}_" if stem in _KEYWORDS else stem
         stem = stem[: _LONGEST - 8]  # room for a number
         name, number = stem, 1
         while name in taken:
