@@ -3,7 +3,9 @@
 What is in an archive is copied to a file without a name of the archive's choosing, and removed
 when the next one is asked for. Archives are strangers' files: members have a greatest size and
 number, links and devices are passed over, and nothing is unpacked to a path that they name.
-Source: OCI image layout specification (index.json, blobs/ALGORITHM/ENCODED), image manifest.
+Source: OCI image layout specification (index.json, blobs/ALGORITHM/ENCODED), image manifest and
+layer (tar, tar+gzip, tar+zstd); an archive of `docker save` is such a layout, or has folders with
+a `layer.tar` (moby, image/spec/v1.2.md).
 """
 
 from __future__ import annotations
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["BinarySource", "programs_in", "sources"]
 
 _ELF = b"\x7fELF"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_LAYER = re.compile(r"(\./)?(blobs/sha(256|512)/[0-9a-f]{64,128}|[0-9a-f]{64}/layer\.tar)\Z")
 _LARGEST = 1 << 31  # bytes of a program
 _MEMBERS = 1 << 20  # of an archive
 _DOCUMENT = 1 << 24  # bytes of an index or a manifest
@@ -48,26 +52,36 @@ class BinarySource:
 def sources(paths: Iterable[str], problems: list[str]) -> Iterator[BinarySource]:
     """The programs that ``paths`` are, or have in them, in the order of their names.
 
-    A file that is none of an archive, a folder or an image is taken as it is. What cannot be read
-    is a line in ``problems``. A copy out of an archive is there until the next one is asked for.
+    A file that is none of an archive, a folder or an image is taken as it is. What cannot be read,
+    or has no program, is a line in ``problems``. A copy out of an archive is there until the next
+    one is asked for.
     """
     for path in paths:
+        before, count = len(problems), 0
         try:
-            if os.path.isdir(path):
-                is_image = os.path.isfile(os.path.join(path, "oci-layout"))
-                yield from _image(path, problems) if is_image else _folder(path)
-                continue
-            with _opened(path) as file:
-                is_program = file.read(len(_ELF)) == _ELF
-                file.seek(0)
-                is_archive = not is_program and tarfile.is_tarfile(file)
-                file.seek(0)
-                if is_archive:
-                    yield from _archive(path, file, problems)
-            if not is_archive:
-                yield BinarySource(path, path)
+            for each in _within(path, problems):
+                count += 1
+                yield each
+            if not count and len(problems) == before:
+                problems.append(f"{path}: there is no program in it")
         except _UNREADABLE as refused:
             problems.append(f"{path}: {_why(refused)}")
+
+
+def _within(path: str, problems: list[str]) -> Iterator[BinarySource]:
+    if os.path.isdir(path):
+        is_image = os.path.isfile(os.path.join(path, "oci-layout"))
+        yield from _image(path, problems) if is_image else _folder(path)
+        return
+    with _opened(path) as file:
+        begin = file.read(len(_ELF))
+        file.seek(0)
+        is_archive = begin != _ELF and (begin == _ZSTD or tarfile.is_tarfile(file))
+        file.seek(0)
+        if is_archive:
+            yield from _archive(path, file, problems)
+    if not is_archive:
+        yield BinarySource(path, path)
 
 
 def programs_in(paths: Iterable[str]) -> int | None:
@@ -117,8 +131,12 @@ def _folder(path: str) -> Iterator[BinarySource]:
                 yield BinarySource(found, found)
 
 
-def _archive(label: str, file: IO[bytes], problems: list[str]) -> Iterator[BinarySource]:
-    with tarfile.open(fileobj=file, mode="r|*") as archive:
+def _archive(
+    label: str, file: IO[bytes], problems: list[str], is_layer: bool = False
+) -> Iterator[BinarySource]:
+    stream: Any = _Unpacked(file) if file.read(len(_ZSTD)) == _ZSTD else file
+    file.seek(0)
+    with tarfile.open(fileobj=stream, mode="r|*") as archive:
         for number, member in enumerate(archive):
             if number >= _MEMBERS:
                 problems.append(f"{label}: more than {_MEMBERS:,} members: the others are left out")
@@ -130,20 +148,43 @@ def _archive(label: str, file: IO[bytes], problems: list[str]) -> Iterator[Binar
                 problems.append(f"{within}: {member.size:,} bytes are too many for a program")
                 continue
             content = archive.extractfile(member)
-            if content is not None:
-                yield from _copied(within, content)
+            if content is None:
+                continue
+            begin = content.read(len(_ELF))
+            if begin == _ELF:
+                with _copied(begin, content) as copy:
+                    yield BinarySource(within, copy.name)
+            elif not is_layer and begin[:1] != b"{" and _LAYER.match(member.name):
+                with _copied(begin, content) as copy:
+                    yield from _archive(within, copy, problems, True)
 
 
-def _copied(label: str, content: IO[bytes]) -> Iterator[BinarySource]:
-    begin = content.read(len(_ELF))
-    if begin != _ELF:
-        return
+@contextmanager
+def _copied(begin: bytes, rest: IO[bytes]) -> Iterator[IO[bytes]]:
     with tempfile.NamedTemporaryFile(prefix="fetchc-") as copy:
         copy.write(begin)
-        while part := content.read(_COPY):
+        while part := rest.read(_COPY):
             copy.write(part)
-        copy.flush()
-        yield BinarySource(label, copy.name)
+        copy.seek(0)
+        yield copy
+
+
+class _Unpacked:
+    # What zstd packed, to be read once.
+    def __init__(self, file: IO[bytes]) -> None:
+        try:
+            import zstandard
+        except ImportError:
+            what = "it is packed by zstd: `python3 -m pip install zstandard`"
+            raise ValueError(what) from None
+        self._damage = zstandard.ZstdError
+        self._reader = zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True)
+
+    def read(self, size: int) -> bytes:
+        try:
+            return self._reader.read(size)
+        except self._damage as wrong:
+            raise ValueError(str(wrong)) from None
 
 
 # ------------------------------------------------------------------------------

@@ -153,7 +153,7 @@ class VersionTable:
         try:
             _READERS[form](table, content)
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as wrong:
-            what = f"it is no table of the form {form}: {type(wrong).__name__} {wrong}"
+            what = f"it is no table of the form {form}: {_why(wrong)}"
             help = f"say which form it has: --format {'|'.join(FORMS)}"
             raise DebugInfoError("FC0904", path, what, help=help) from None
         return table
@@ -164,6 +164,16 @@ def _content(path: str, text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as wrong:
         raise DebugInfoError("FC0904", path, f"it is no JSON: {wrong}") from None
+
+
+def _why(wrong: Exception) -> str:
+    match wrong:
+        case KeyError(args=(key,)):
+            return f"`{key}` is missing"
+        case ValueError():
+            return str(wrong)
+        case _:
+            return "a value is of another type than there"
 
 
 def form_of(path: str, text: str) -> str:
@@ -341,7 +351,7 @@ def _read_builds(table: VersionTable, content: Any) -> None:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError(f"{value!r} is no string")
+        raise ValueError(f"{value!r} is no string")
     return value
 
 
@@ -387,7 +397,7 @@ def _write_otel(table: VersionTable) -> Any:
 
 def _read_otel(table: VersionTable, content: Any) -> None:
     if not isinstance(content, list):
-        raise TypeError("it does not begin with a list of modules")
+        raise ValueError("it does not begin with a list of modules")
     for module in content:
         for package in module["packages"]:
             for struct in package["structs"]:
@@ -473,7 +483,7 @@ def read_members(path: str, text: str) -> list[Wanted]:
     try:
         return list(_wanted(json.loads(text)))
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as wrong:
-        what = f"it names no fields as tracker_input.json does: {type(wrong).__name__} {wrong}"
+        what = f"it names no fields as tracker_input.json does: {_why(wrong)}"
         raise DebugInfoError("FC0904", path, what) from None
 
 

@@ -10,7 +10,9 @@ import os
 import tarfile
 from pathlib import Path
 
-from fetchc.answers.binary_sources import sources
+import pytest
+
+from fetchc.answers.binary_sources import programs_in, sources
 
 PROGRAM = b"\x7fELF" + bytes(60)
 
@@ -65,6 +67,8 @@ def test_a_folder_has_its_programs_in_order(tmp_path: Path) -> None:
     listed, problems = found(tmp_path)
     assert [label for label, _ in listed] == [f"{tmp_path}/b", f"{tmp_path}/a/c"]
     assert not problems
+    assert programs_in([str(tmp_path), str(tmp_path / "b"), str(tmp_path / "none")]) == 3
+    assert programs_in([str(tmp_path), str(tmp_path / "text")]) is None
 
 
 def test_an_archive_gives_copies_that_go_away(tmp_path: Path) -> None:
@@ -88,6 +92,32 @@ def test_an_image_has_the_programs_of_its_layers(tmp_path: Path) -> None:
     listed, problems = found(image(tmp_path / "i", *layers))
     assert [content for _, content in listed] == [PROGRAM, PROGRAM + b"2"]
     assert not problems
+
+
+def test_an_image_that_was_saved_to_an_archive_has_them_too(tmp_path: Path) -> None:
+    # The layout as containerd's Docker saves it, and the folders that others write.
+    zstandard = pytest.importorskip("zstandard")
+    packed = zstandard.compress(archive(two=PROGRAM + b"2"))
+    blobs = image(tmp_path / "i", gzip.compress(archive(one=PROGRAM)), packed) / "blobs/sha256"
+    saved = {f"blobs__sha256__{each.name}": each.read_bytes() for each in blobs.iterdir()}
+    saved |= {f"{'0' * 64}__layer.tar": archive(three=PROGRAM + b"3", inner__layer=archive())}
+    path = tmp_path / "saved.tar"
+    path.write_bytes(archive(**saved))
+    for packing in (bytes, gzip.compress, zstandard.compress):
+        path.write_bytes(packing(archive(**saved)))
+        listed, problems = found(path)
+        assert sorted(content for _, content in listed) == [PROGRAM, PROGRAM + b"2", PROGRAM + b"3"]
+        assert not problems
+    path.write_bytes(packed[:30])
+    assert found(path)[0] == []
+    assert len(found(path)[1]) == 1
+
+
+def test_where_there_is_no_program_a_line_says_so(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("no program")
+    (tmp_path / "t.tar").write_bytes(archive(text=b"no program"))
+    for path in (tmp_path, tmp_path / "t.tar"):
+        assert found(path) == ([], [f"{path}: there is no program in it"])
 
 
 def test_names_and_digests_lead_nowhere_else(tmp_path: Path) -> None:
