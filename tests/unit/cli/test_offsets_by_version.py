@@ -248,6 +248,50 @@ def test_what_was_found_until_a_signal_is_in_the_file(number: int, tmp_path: Pat
     assert b"1.27.3" in path.read_bytes()
 
 
+# Runs a command, and prints the largest memory of a process of it, in kB.
+LARGEST_CHILD = """
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+@pytest.mark.long
+def test_a_thousand_programs_are_gone_through_in_parts(tmp_path: Path) -> None:
+    # Each is another one: what the linker wrote as build IDs has its number.
+    contents = [Path(each).read_bytes() for each in PROGRAMS]
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for number in range(1000):
+        own = bytearray(contents[number % 3])
+        for note in (b"Go\0\0", b"GNU\0"):
+            at = own.find(note, 0, 0x2000)
+            if at > 0:
+                own[at + 4 : at + 12] = b"%08d" % number
+        (programs / f"p{number:04}").write_bytes(own)
+    command = [sys.executable, "-m", "fetchc", "offsets", GOID, "main.Question.Qtype"]
+    command += ["--version", "1.0.0", "--format", "builds", "-x", str(programs), "--into"]
+    path = tmp_path / "t.json"
+    parts = 0
+    while True:
+        with subprocess.Popen([*command, str(path)], stderr=subprocess.PIPE, text=True) as running:
+            time.sleep(3 + 2 * parts)
+            running.terminate()
+        parts += 1
+        if running.returncode == 0:
+            break
+        assert running.returncode == 128 + signal.SIGTERM
+        assert parts < 20
+    assert parts > 1
+    done = subprocess.run(
+        [sys.executable, "-c", LARGEST_CHILD, *command, str(tmp_path / "whole.json")],
+        check=True, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert path.read_text() == (tmp_path / "whole.json").read_text()
+    assert len(json.loads(path.read_text())["builds"]) == 1000
+    assert int(done.stdout) < 48 << 10
+
+
 def _runs(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
