@@ -3,7 +3,7 @@
 Types count from 1 in their order, 0 is void. Sizes are bytes, offsets of members bits. What a name
 may be is the kernel's rule (``btf_name_valid_identifier`` in kernel/bpf/btf.c), which other readers
 share: a letter or `_` first, letters, digits and `_` behind it. Readers that write C (bpftool)
-print names of numbers as they are: these are C's, and no other name is a word of C.
+print names of numbers as they are, so `fetchc btf` gives these C's names, and no others C's words.
 Source: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux.
 """
 
@@ -50,7 +50,7 @@ _QUALIFIERS = {"volatile": 9, "const": 10, "restrict": 11}
 
 
 class Integer(Record):
-    """INT: a number, a character or a truth value, by its name in C."""
+    """INT: a number, a character or a truth value."""
 
     name: str
     size: int
@@ -59,7 +59,7 @@ class Integer(Record):
 
 
 class Floating(Record):
-    """FLOAT, of 2, 4, 8, 12 or 16 bytes, by its name in C."""
+    """FLOAT, of 2, 4, 8, 12 or 16 bytes."""
 
     name: str
     size: int

@@ -114,6 +114,7 @@ def test_registers_that_pass_no_argument_of_c_are_data(capsys: pytest.CaptureFix
     ("expressions", "why"),
     [
         (["depth"] * 6, "carries 5 values"),
+        ([f"r->head{'->next' * 9}->value"], "a path has 10 steps, and this 11"),
         (["b->five"], "it has no bit fields"),
         (["*(long *)(%ax)"], "it follows no pointer in %ax"),
         (["$retval"], "a function's return"),
@@ -132,6 +133,18 @@ def test_what_it_cannot_carry_is_refused_by_name(
     assert why in printed.err
     assert printed.out == ""
     assert not list(tmp_path.iterdir())
+
+
+def test_registers_of_go_that_pass_no_argument_of_c_lead_nowhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["-x", str(GO), "-f", HANDLER, "--format", "tetragon", "--btf", str(tmp_path / "t")]
+    assert main(["compile", "s.name", *words]) == 1
+    assert (
+        "it follows no pointer in %ax, only in %di, %si, %dx, %cx, %r8" in capsys.readouterr().err
+    )
+    assert main(["compile", "s", *words]) == 0
+    assert 'resolve: "rax"' in capsys.readouterr().out
 
 
 def test_a_path_without_a_file_of_btf_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
