@@ -29,7 +29,7 @@ _DEBUG_FOLDER = "/usr/lib/debug/.build-id"
 _LIBRARIES = {
     "capstone": "capstone: instructions, for --at and returns of Go",
     "isal": "isal: fast reading of compressed debug information",
-    "zstandard": "zstandard: debug information and kernel images compressed by zstd",
+    "zstandard": "zstandard: debug information, kernel images, layers of images packed by zstd",
     "lz4": "lz4: kernel images compressed by lz4",
 }
 

@@ -96,7 +96,7 @@ def test_an_image_has_the_programs_of_its_layers(tmp_path: Path) -> None:
 
 def test_an_image_that_was_saved_to_an_archive_has_them_too(tmp_path: Path) -> None:
     # The layout as containerd's Docker saves it, and the folders that others write.
-    zstandard = pytest.importorskip("zstandard")
+    zstandard = pytest.importorskip("zstandard", reason="pip install zstandard")
     packed = zstandard.compress(archive(two=PROGRAM + b"2"))
     blobs = image(tmp_path / "i", gzip.compress(archive(one=PROGRAM)), packed) / "blobs/sha256"
     saved = {f"blobs__sha256__{each.name}": each.read_bytes() for each in blobs.iterdir()}
