@@ -53,15 +53,17 @@ def ring_record(
     sleepable: bool,
     counted: Counted | None = None,
     stack: StackRoom | None = None,
+    probed: str = "program",
 ) -> Code:
     """The program that records ``program`` at a hit.
 
     ``point`` is where it is attached; None: at several points, each of which has its cookie.
     ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
-    text is too long for a key, the map is full. ``stack``: a record has that, too. Raises TooLarge
-    where the event does not fit.
+    text is too long for a key, the map is full. ``stack``: a record has that, too. ``probed`` is
+    one of :data:`PROBED`. Raises TooLarge where the event does not fit.
     """
-    asm, target = Assembler(), Target(machine, rules, maps, point, returning, sleepable, stack)
+    target = Target(machine, rules, maps, point, returning, sleepable, stack, probed)
+    asm = Assembler()
     counting = None if counted is None else Counting(counted, target, asm)
     return _RecordEmitter(program, target, asm).code(counting)
 

@@ -54,7 +54,8 @@ class State(Record):
     ``read(address, size)`` gives the bytes that are there, which may be fewer than
     ``size``, or None. ``bias`` is what ``@+OFF`` counts from: the load bias of the probed
     file. ``stack`` and ``result`` name the registers behind ``$stack`` and ``$retval``.
-    ``word_bytes`` is the size of the kernel's long.
+    ``word_bytes`` is the size of the kernel's long. ``context`` is the address of what the kernel
+    gives an eBPF program.
     """
 
     registers: Mapping[str, int]
@@ -65,6 +66,7 @@ class State(Record):
     result: str = "ax"
     word_bytes: int = 8
     little_endian: bool = True
+    context: int = 0
 
     def wrapped(self, number: int) -> int:
         """``number`` in a word of the machine."""

@@ -15,6 +15,7 @@ from fetchc.ir.steps import (
     Aggregate,
     Arithmetic,
     Constant,
+    ContextAddress,
     EmitComm,
     EmitMemory,
     EmitNumber,
@@ -160,6 +161,8 @@ class _Run:
                 self._values[position] = number
             case LoadBias():
                 self._values[position] = state.bias
+            case ContextAddress():
+                self._values[position] = state.context
             case ReadCursor(number=number):
                 self._values[position] = self._cursors[number]
             case ReadMemory(when=int() as when) if not self._values[when]:

@@ -271,9 +271,9 @@ class Session:
 
     def _install(self) -> None:
         plans, self._added = self._added, []
-        if any(plan.walks for plan in plans):
-            why = "only an eBPF program walks a container"
-            raise refused("FC0314", "a definition has no loop", notes=(why,))
+        for plan in plans:
+            if (alone := plan.ebpf_alone) is not None:
+                raise refused(*alone)
         events = kernel_events(plans, self._filters, kernel(running_version()))
         if not events:
             return

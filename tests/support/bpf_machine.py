@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from fetchc.emit.bpf_assembler import Instruction
 
-MASK = (1 << 64) - 1
+MASK, MASK_48 = (1 << 64) - 1, (1 << 48) - 1
 CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES = (
     number << 48 for number in (0x1001, 0x1002, 0x1003, 0x1004, 0x1005, 0x1006)
 )
@@ -201,13 +201,19 @@ class BpfMachine:
             case 16:
                 self._write(one, self.comm[: two - 1].ljust(two, b"\0"))
                 return 0
-            case 112 | 148:
-                raw = self.read(three, two)
+            case 4 if three & ~MASK_48 == STACK:
+                memory, place = self._memory(three, two)
+                self._write(one, bytes(memory[place : place + two]))
+                return 0
+            case 4 | 112 | 148:
+                raw = None if helper != 4 and self._of_kernel(three) else self._any(three, two)
                 there = raw is not None and len(raw) == two
                 self._write(one, raw if raw is not None and there else bytes(two))
                 return 0 if there else -14
-            case 114:
-                return self._text(one, two, three)
+            case 45 | 114:
+                return (
+                    -14 if helper == 114 and self._of_kernel(three) else self._text(one, two, three)
+                )
             case 131:
                 if self.full:
                     return 0
@@ -233,6 +239,16 @@ class BpfMachine:
             case _:
                 raise AssertionError(f"an unknown helper: {helper}")
 
+    @staticmethod
+    def _of_kernel(address: int) -> bool:
+        return bool(address >> 48)
+
+    def _any(self, address: int, size: int) -> bytes | None:
+        # What the kernel gave the program is memory of its own.
+        if address & ~MASK_48 == CONTEXT:
+            return self.context[address & MASK_48 :][:size]
+        return self.read(address, size)
+
     def _write(self, address: int, raw: bytes) -> None:
         memory, place = self._memory(address, len(raw))
         memory[place : place + len(raw)] = raw
@@ -240,7 +256,7 @@ class BpfMachine:
     def _text(self, to: int, size: int, start: int) -> int:
         found = b""
         while len(found) < size - 1:
-            one = self.read(start + len(found) & MASK, 1)
+            one = self._any(start + len(found) & MASK, 1)
             if not one:
                 return -14
             if one == b"\0":

@@ -30,6 +30,7 @@ from fetchc.target.machines import architecture, architecture_key
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
 from fetchc.tracer.bpf.counting import Counting, counting, row_of, used_texts
 from fetchc.tracer.bpf.features import Refused, tried_features
+from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
 
     from fetchc.emit.bpf_steps import Code
     from fetchc.ir.fetch import Fetch
-    from fetchc.ir.steps import Program
+    from fetchc.ir.steps import Program, Slot
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
     from fetchc.target.kernel_versions import Version
     from fetchc.tracer.events import Event, MappingChange, Plan
@@ -118,15 +119,20 @@ def unable(plans: Iterable[Plan]) -> str | None:
     if "programs" not in rules.features:
         return "Linux 5.8 is the first with all that it needs"
     for plan in plans:
-        if plan.of_kernel:
-            return "it does not probe the kernel"
         if len(plan.fields) != len(plan.definitions):
             return f"the plan `{plan.event}` lacks the fetches of its definitions"
-        for fields in plan.fields:
-            reason = next((why for _, one in fields if (why := unsupported(one))), None)
+        for line, fields in zip(plan.definitions, plan.fields, strict=True):
+            context: tuple[Slot, ...] = ()
+            if plan.of_kernel:
+                try:
+                    context = kernel_probe(plan, line).context
+                except Unprobed as unprobed:
+                    return str(unprobed)
+            fields = recorded_fields(plan, fields)
+            reason = next((why for _, one in fields if (why := unsupported(one, context))), None)
             if reason is not None:
                 return reason
-            program = program_of(fields)
+            program = program_of(fields, context)
             behind = plan.kind == "return" and "get_func_ip" not in rules.helpers
             if behind and any(isinstance(step, LoadBias) for step in program.steps):
                 return "Linux 6.6 is the first that says at a return where the file is"
@@ -259,7 +265,7 @@ class BpfSession(Session):
 
         self.entered()
         machines = sampled_machines() if copied is not None else {}
-        if copied is None or not machines:
+        if copied is None or not machines or any(one.of_kernel for one in self._added):
             self._stack = StackRoom(0, 0, _WALKED)
             self._bpf_ring.split = WalkedStacks(self._stack).split
             return
@@ -304,7 +310,7 @@ class BpfSession(Session):
                 code = children_code(self._rules, maps, child)
             else:
                 code = ended_code(self._rules, maps)
-            program = self._load(code, {}, tracepoint=True)
+            program = self._load(code, {}, kind="tracepoint")
             self._links += self._bpf.attach_tracepoint(program, format.id)
 
     def _enter(self, threads: Iterable[int]) -> None:
@@ -336,11 +342,14 @@ class BpfSession(Session):
     def _attach(self, plans: Sequence[Plan]) -> None:
         groups: dict[_Group, list[tuple[Point, ProbedPlace, Plan]]] = {}
         for plan in plans:
+            if plan.of_kernel:
+                self._attach_kernel(plan)
+                continue
             numbers: dict[Program, int] = {}
             counting = self._countings.get(plan.event)
             for at, line in enumerate(plan.definitions):
                 probed, fields = probed_place(self._files.named(line)), plan.fields[at]
-                program = self._program_of(plan, fields)
+                program = program_of(recorded_fields(plan, fields))
                 if program not in numbers:
                     numbers[program] = self._number(plan, program)
                 point = Point(numbers[program], probed.offset, probed.returning)
@@ -356,10 +365,34 @@ class BpfSession(Session):
                 for one in points:
                     self._attach_group(group, [one])
 
-    def _program_of(self, plan: Plan, fields: Sequence[tuple[str, Fetch]]) -> Program:
-        probing = {one.field for one in plan.fault_probes} - used_texts(plan)
-        wanted = tuple([(name, fetch) for name, fetch in fields if name not in probing])
-        return program_of(wanted)
+    def _attach_kernel(self, plan: Plan) -> None:
+        for line, fields in zip(plan.definitions, plan.fields, strict=True):
+            probe = kernel_probe(plan, line)
+            program = program_of(recorded_fields(plan, fields), probe.context)
+            point = Point(self._number(plan, program), 0, probe.returning)
+            try:
+                code = ring_record(
+                    program,
+                    self._machine,
+                    self._rules,
+                    self._maps(),
+                    point,
+                    probe.returning,
+                    False,
+                    stack=self._stack,
+                    probed=probe.probed,
+                )
+            except TooLarge as large:
+                raise cannot(str(large)) from None
+            loaded = self._load(code, _labels(plan), kind=probe.program)
+            try:
+                self._links += probe.attach(self._bpf, loaded)
+            except OSError as error:
+                name = plan.function or plan.event
+                notes = (f"its error is: {error.strerror}",)
+                raise refused(
+                    "FC0705", f"the kernel refused a probe of `{name}`", notes=notes
+                ) from error
 
     def _number(self, plan: Plan, program: Program) -> int:
         # Of a layout of records: the addresses of a plan can have several.
@@ -458,10 +491,10 @@ class BpfSession(Session):
         labels: dict[str, str],
         sleepable: bool = False,
         multi: bool = False,
-        tracepoint: bool = False,
+        kind: str = "probe",
     ) -> int:
         try:
-            file = self._bpf.load(code, sleepable=sleepable, multi=multi, tracepoint=tracepoint)
+            file = self._bpf.load(code, sleepable=sleepable, multi=multi, kind=kind)
         except OSError as error:
             raise _kernel_refused("an eBPF program", error) from error
         except ProgramRefused as wrong:
@@ -524,11 +557,24 @@ RECORDED = _Recorded()
 """What a decoder asks for processes, of records that have them."""
 
 
+def recorded_fields(
+    plan: Plan, fields: Sequence[tuple[str, Fetch]]
+) -> tuple[tuple[str, Fetch], ...]:
+    """Those of the fields that records of eBPF programs need, which have fault bits.
+
+    Without what only says whether memory could be read.
+    """
+    used = used_texts(plan)
+    probing = {one.field for one in plan.fault_probes} - used
+    return tuple([(name, fetch) for name, fetch in fields if name not in probing])
+
+
 @lru_cache(maxsize=1024)  # many functions have the same
-def program_of(fields: tuple[tuple[str, Fetch], ...]) -> Program:
-    """The steps of an event's fields, on the running machine."""
+def program_of(fields: tuple[tuple[str, Fetch], ...], context: tuple[Slot, ...] = ()) -> Program:
+    """The steps of an event's fields, on the running machine; ``context``: see steps_of."""
     machine = architecture(os.uname().machine)
-    return steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
+    stack = machine.registers[machine.stack_pointer]
+    return steps_of(fields, stack, machine.result, context)
 
 
 def counting_of(
@@ -567,6 +613,8 @@ def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> For
     rooms = text_rooms(program, rules)
     found = _layout(number, plan.event, program, rooms[-1] if rooms else _NO_ROOM)
     if plan.kind == "return" and "get_func_ip" not in rules.helpers:
+        return found
+    if plan.of_kernel and plan.definitions[0][0] in "et":
         return found
     address = Field("__probe_ip", ADDRESS, 8, False, None, False)
     return Format(number, plan.event, (address, *found.fields), found.bpf)

@@ -27,7 +27,9 @@ __all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_
 
 _MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY = 0, 1, 2, 4
 _PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
-_KPROBE, _TRACEPOINT, _OF_PERF_EVENT = 2, 5, 7  # BPF_PROG_TYPE_*
+_RAW_TRACEPOINT_OPEN = 17
+# BPF_PROG_TYPE_*
+_KINDS = {"probe": 2, "tracepoint": 5, "perf_event": 7, "raw_tracepoint": 17}
 _PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
 _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
@@ -42,7 +44,7 @@ _BTF_MAGIC, _INT, _FUNC, _FUNC_PROTO = 0xEB9F, 1, 12, 13  # Documentation/bpf/bt
 _FIRST_FUNCTION = 3  # the number of the first function among those types
 _STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
 _GLOBAL_EXPEDITED = 1 << 1  # MEMBARRIER_CMD_GLOBAL_EXPEDITED: a barrier of the caller, too
-_PMU = "/sys/bus/event_source/devices/uprobe/type"
+_UNIT = "/sys/bus/event_source/devices/{}/type"
 
 
 class Attachment:
@@ -144,25 +146,23 @@ class Bpf:
         *,
         sleepable: bool = False,
         multi: bool = False,
-        tracepoint: bool = False,
-        perf_event: bool = False,
+        kind: str = "probe",
     ) -> int:
-        """A program for probes (or a tracepoint, an event of perf that counts).
+        """A program for probes, or for a ``tracepoint``, a ``raw_tracepoint``, a ``perf_event``.
 
         ``multi``: it is attached to many at once. Raises ProgramRefused where the verifier refuses
         it, with its reason.
         """
-        kind = _TRACEPOINT if tracepoint else _OF_PERF_EVENT if perf_event else _KPROBE
         flags = _SLEEPABLE if sleepable else 0
         expected = _UPROBE_MULTI if multi else 0
         try:
-            return self._load(kind, code, flags, expected, None)
+            return self._load(_KINDS[kind], code, flags, expected, None)
         except OSError as refused:
             if refused.errno in (errno.EPERM, errno.ENOSYS, errno.ENOMEM):
                 raise
             log = ctypes.create_string_buffer(_LOG_BYTES)
             try:  # a second time, for the reason
-                return self._load(kind, code, flags, expected, log)
+                return self._load(_KINDS[kind], code, flags, expected, log)
             except OSError as again:
                 said = log.value.decode("utf-8", "replace").splitlines()
                 raise ProgramRefused(again, said) from None
@@ -260,14 +260,29 @@ class Bpf:
         self, program: int, path: str, point: Attachment, returning: bool, with_cookie: bool
     ) -> list[int]:
         """An event of perf for one point, which runs the program; by a link if with a cookie."""
-        with open(_PMU, encoding="ascii") as file:
-            kind = int(file.read())
-        name = ctypes.create_string_buffer(os.fsencode(path))
         config = point.reference << _REFERENCE_SHIFT | (_RETURN if returning else 0)
+        event = self._probe("uprobe", config, path, point.offset)
+        return self._run_by(event, program, point.cookie, with_cookie)
+
+    def attach_kprobe(self, program: int, function: str, offset: int, returning: bool) -> list[int]:
+        """An event of perf for an instruction of the kernel, or for the returns of a function."""
+        event = self._probe("kprobe", _RETURN if returning else 0, function, offset)
+        return self._run_by(event, program, 0, False)
+
+    def _probe(self, unit: str, config: int, name: str, offset: int) -> int:
+        with open(_UNIT.format(unit), encoding="ascii") as file:
+            kind = int(file.read())
+        place = ctypes.create_string_buffer(os.fsencode(name))
         event = bytearray(_EVENT_BYTES)
         struct.pack_into("=IIQ", event, 0, kind, _EVENT_BYTES, config)
-        struct.pack_into("=QQ", event, 56, ctypes.addressof(name), point.offset)
-        return self._run_by(self._event(bytes(event)), program, point.cookie, with_cookie)
+        struct.pack_into("=QQ", event, 56, ctypes.addressof(place), offset)
+        return self._event(bytes(event))
+
+    def attach_raw_tracepoint(self, program: int, name: str) -> list[int]:
+        """A link for the tracepoint of that name."""
+        place = ctypes.create_string_buffer(os.fsencode(name))
+        opened = struct.pack("=QI4x", ctypes.addressof(place), program)
+        return [self._bpf(_RAW_TRACEPOINT_OPEN, opened)]
 
     def attach_tracepoint(self, program: int, number: int) -> list[int]:
         """An event of perf for the tracepoint of that number in tracefs."""
