@@ -187,15 +187,14 @@ class _RecordEmitter(StepEmitter):
     def _copy_stack(self, at: int, stack: StackRoom) -> None:
         # Page by page: the last one that is there may not have all of the bytes.
         asm, ended = self._asm, self._asm.fresh()
-        for offset in range(0, stack.context, WORD):
-            asm.load(R1, CONTEXT, offset, WORD)
-            asm.store(R8, at + offset, R1, WORD)
+        self._copy_registers(at, stack.context)
+        self._reading(user=True)
         count, bytes_at = at + stack.context, at + stack.context + WORD
         pointer = self._target.machine.registers[self._target.machine.stack_pointer]
         for start in range(0, stack.copied, PAGE_BYTES):
             size, whole = min(PAGE_BYTES, stack.copied - start), asm.fresh()
             asm.store_constant(R8, count, start, WORD)
-            asm.load(R7, CONTEXT, pointer, WORD)
+            asm.load(R7, R8, at + pointer, WORD)
             asm.compute_with("add", R7, start)
             self._read_block(bytes_at + start, size)
             asm.jump_if("eq", R0, 0, whole)
@@ -216,6 +215,23 @@ class _RecordEmitter(StepEmitter):
             asm.place(whole)
         asm.store_constant(R8, count, stack.copied, WORD)
         asm.place(ended)
+
+    def _copy_registers(self, at: int, size: int) -> None:
+        asm = self._asm
+        if self._target.probed == "program":
+            for offset in range(0, size, WORD):
+                asm.load(R1, CONTEXT, offset, WORD)
+                asm.store(R8, at + offset, R1, WORD)
+            return
+        # The context is the kernel's: the program's registers are where it has called the kernel.
+        asm.call(self._helpers["get_current_task_btf"])
+        asm.move(R1, R0)
+        asm.call(self._helpers["task_pt_regs"])
+        asm.move(R3, R0)
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.constant(R2, size)
+        asm.call(self._helpers["probe_read"])
 
     def _walk_stack(self, at: int, stack: StackRoom) -> None:
         asm, found = self._asm, self._asm.fresh()

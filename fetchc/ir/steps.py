@@ -413,8 +413,8 @@ def steps_of(
     """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
 
     ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``context`` is
-    what the kernel gives the program where that is no registers: ``$arg1``, or ``$FIELD`` of an
-    event, with places from :class:`ContextAddress` on.
+    what the kernel gives the program where that is no registers: ``$arg1``, ``$retval``, or
+    ``$FIELD`` of an event, with places from :class:`ContextAddress` on.
     """
     return _Lowering(stack, result, context=context).program(fields)
 
@@ -643,7 +643,11 @@ class _Lowering:
             case StackPointer():
                 return self._plain(ReadRegister(self._stack), name)
             case ReturnValue():
-                return self._plain(ReadRegister(self._result), name)
+                slot = self._context.get("$retval")
+                if slot is None:
+                    return self._plain(ReadRegister(self._result), name)
+                start = self._plain(ContextAddress(), name)
+                return self._loaded(start, slot.at, _WORD_BYTES, name)
             case Immediate(value=constant):
                 return self._plain(Constant(constant & _MASK), name)
             case StackEntry(index=index):

@@ -245,6 +245,10 @@ class Session:
         text = self._tracefs.read("events", "ftrace", "user_stack", "format")
         self._ring.expect_stacks(parse_format(text))
 
+    def copies(self, plan: Plan) -> bool:
+        """Whether :meth:`stacks` can copy the stack at a hit: an event has no registers."""
+        return plan.definitions[0][:1] != "e"
+
     @property
     def changes(self) -> deque[MappingChange]:
         """What changed the mappings of processes, where stacks are copied; to be taken out."""

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from fetchc.ir.steps import Program, Slot
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
     from fetchc.target.kernel_versions import Version
+    from fetchc.tracer.bpf.kernel_probes import KernelProbe
     from fetchc.tracer.events import Event, MappingChange, Plan
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
@@ -125,9 +126,16 @@ def unable(plans: Iterable[Plan]) -> str | None:
             context: tuple[Slot, ...] = ()
             if plan.of_kernel:
                 try:
-                    context = kernel_probe(plan, line).context
+                    probe = kernel_probe(plan, line)
                 except Unprobed as unprobed:
                     return str(unprobed)
+                missing = missing_capabilities(probe.capabilities)
+                if missing:
+                    return f"this process lacks {' and '.join(missing)}"
+                at_return = probe.kind == "function" and probe.returning
+                if at_return and "kprobe_misses" not in rules.features:
+                    return "Linux 6.7 is the first that says which returns its probes miss"
+                context = probe.context
             fields = recorded_fields(plan, fields)
             reason = next((why for _, one in fields if (why := unsupported(one, context))), None)
             if reason is not None:
@@ -198,6 +206,7 @@ class BpfSession(Session):
         self._threads: int | None = None
         self._stack: StackRoom | None = None
         self._filled: list[_Filled] = []
+        self._of_kernel: list[tuple[KernelProbe, int, int]] = []  # with programs and links
         self._totals = bytes(_COUNTERS)
         self._rules, machine = running()
         if machine is None:
@@ -265,7 +274,9 @@ class BpfSession(Session):
 
         self.entered()
         machines = sampled_machines() if copied is not None else {}
-        if copied is None or not machines or any(one.of_kernel for one in self._added):
+        if not all(self.copies(one) for one in self._added):
+            machines = {}
+        if copied is None or not machines:
             self._stack = StackRoom(0, 0, _WALKED)
             self._bpf_ring.split = WalkedStacks(self._stack).split
             return
@@ -274,6 +285,10 @@ class BpfSession(Session):
         self._bpf_ring.split = CopiedStacks(self._stack, self._machine, machines).split
         mappings = self._bpf_ring.mappings = PerfRing(copied, machines)
         mappings.open(range(os.cpu_count() or 1), _MAPPINGS_KIB)
+
+    def copies(self, plan: Plan) -> bool:
+        """As that of every session; in the kernel the program's registers have to be asked for."""
+        return not plan.of_kernel or "task_pt_regs" in self._rules.helpers
 
     @property
     def changes(self) -> deque[MappingChange]:
@@ -384,9 +399,11 @@ class BpfSession(Session):
                 )
             except TooLarge as large:
                 raise cannot(str(large)) from None
-            loaded = self._load(code, _labels(plan), kind=probe.program)
+            loaded = self._load(code, _labels(plan), kind=probe.program, function=probe.function)
             try:
-                self._links += probe.attach(self._bpf, loaded)
+                opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
+                self._links += opened
+                self._of_kernel.append((probe, loaded, opened[0]))
             except OSError as error:
                 name = plan.function or plan.event
                 notes = (f"its error is: {error.strerror}",)
@@ -492,9 +509,12 @@ class BpfSession(Session):
         sleepable: bool = False,
         multi: bool = False,
         kind: str = "probe",
+        function: int = 0,
     ) -> int:
         try:
-            file = self._bpf.load(code, sleepable=sleepable, multi=multi, kind=kind)
+            file = self._bpf.load(
+                code, sleepable=sleepable, multi=multi, kind=kind, function=function
+            )
         except OSError as error:
             raise _kernel_refused("an eBPF program", error) from error
         except ProgramRefused as wrong:
@@ -507,6 +527,7 @@ class BpfSession(Session):
     def stop(self) -> None:
         """Take all programs off. What happened until now can still be read."""
         with shielded():
+            self._missed = self.missed
             self._running = False
             while self._links:
                 os.close(self._links.pop())
@@ -528,8 +549,18 @@ class BpfSession(Session):
 
     @property
     def missed(self) -> tuple[int, int]:
-        """Never one: they are counted of the kernel's own functions."""
-        return 0, 0
+        """As that of every session, as far as the kernel counts them."""
+        if self._running:
+            self._missed = self._missed_now()
+        return self._missed
+
+    def _missed_now(self) -> tuple[int, int]:
+        counted = [0, 0]
+        for probe, program, link in self._of_kernel:
+            counted[probe.returning] += self._bpf.missed_runs(program)
+            if probe.kind == "function" and "kprobe_misses" in self._rules.features:
+                counted[probe.returning] += self._bpf.missed_hits(link)
+        return counted[0], counted[1]
 
     def close(self) -> None:
         """Take everything away again. Can be called twice."""
@@ -613,8 +644,6 @@ def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> For
     rooms = text_rooms(program, rules)
     found = _layout(number, plan.event, program, rooms[-1] if rooms else _NO_ROOM)
     if plan.kind == "return" and "get_func_ip" not in rules.helpers:
-        return found
-    if plan.of_kernel and plan.definitions[0][0] in "et":
         return found
     address = Field("__probe_ip", ADDRESS, 8, False, None, False)
     return Format(number, plan.event, (address, *found.fields), found.bpf)
