@@ -41,6 +41,7 @@ from fetchc.ir.fetch import (
     Symbol,
     Text,
     Walk,
+    Word,
     body,
     count_of,
     element_of,
@@ -50,7 +51,7 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.ir.fetch import Store, Term, Value
 
@@ -394,6 +395,10 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
     ``context`` is what the kernel gives the program: see :func:`steps_of`.
     """
     value: Value = fetch.value
+    if isinstance(value, Walk):
+        starts = [one for term in value.start for one in _values_in(term)]
+        reasons = [unsupported(Fetch(one, Word()), context) for one in starts]
+        return next(filter(None, reasons), None)
     while isinstance(value, Deref):
         value = value.base
     if isinstance(value, KernelValue) and value.text != _TASK_NAME:
@@ -405,6 +410,23 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
     if isinstance(fetch.store, Symbol):
         return f"`{body(fetch)}` is the name of a kernel address"
     return None
+
+
+def _values_in(term: Term) -> Iterator[Value]:
+    match term:
+        case int():
+            return
+        case Calculated(left=left, right=right):
+            parts: tuple[Term, ...] = (left, right)
+        case Chosen(condition=condition, nonzero=nonzero, zero=zero):
+            parts = (condition, nonzero, zero)
+        case Part(base=base, when=when):
+            parts = (base, 0 if when is None else when)
+        case _:
+            yield term
+            return
+    for part in parts:
+        yield from _values_in(part)
 
 
 def steps_of(
@@ -441,7 +463,11 @@ def _is_in(store: Store, slot: Slot) -> bool:
 
 
 _TASK_NAME = "$COMM"  # where `$comm` is a field of the event
-_ARRAY = "event_array"  # the address of an array in the record
+
+
+def _is_array(value: Value) -> bool:
+    # The address of an array in the record.
+    return isinstance(value, KernelValue) and value.rule == "event_array"
 
 
 class _Memory(Record):
@@ -490,7 +516,7 @@ class _Lowering:
                 others.append((name, fetch))
             elif isinstance(element_of(store), Text):
                 texts.append((name, store, *self._text_start(value, name), _of_user(fetch)))
-            elif isinstance(element_of(store), Bits):
+            elif isinstance(element_of(store), Bits) or _is_array(value):
                 others.append((name, fetch))
             else:
                 base, offset = self._address(value, name)
@@ -626,7 +652,7 @@ class _Lowering:
                 base = self._plain(LoadBias(), name)
             case Absolute(address=address):
                 base = self._plain(Constant(address & _MASK), name)
-            case KernelValue(rule=rule) if rule == _ARRAY:
+            case KernelValue() if _is_array(inner):
                 base, extra = self._address(inner, name)
             case _:
                 base = self._word(inner, name)
@@ -656,6 +682,9 @@ class _Lowering:
             case Deref(user=user):
                 base, offset = self._address(value, name)
                 return self._loaded(base, offset, _WORD_BYTES, name, user=user)
+            case KernelValue() if _is_array(value):
+                start, at = self._address(value, name)
+                return self._plain(Arithmetic("add", start, self._plain(Constant(at), name)), name)
             case KernelValue():
                 return self._loaded(*self._address(value, name), _WORD_BYTES, name)
             case Cursor(number=number):
@@ -759,7 +788,7 @@ class _Lowering:
         at = self._room(size, fixed_bytes(store))
         self._slot(name, store, at)
         for index in range(count_of(store) or 1):
-            if isinstance(value, Deref | KernelValue):
+            if isinstance(value, Deref | KernelValue) and not _is_array(value):
                 base, offset = self._address(value, name)
                 user = isinstance(value, Deref) and value.user
                 found = self._loaded(base, offset + size * index, size, name, user=user)

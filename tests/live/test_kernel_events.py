@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -16,7 +18,7 @@ from fetchc.tracer.bpf.bpf_session import BpfSession, unable
 from fetchc.tracer.bpf.kernel_probes import KernelProbe, kernel_probe
 from fetchc.tracer.events import Event, Plan
 from tests.live.traced import SECONDS
-from tests.support.toolchains import require
+from tests.support.toolchains import ROOT, require
 from tests.support.tracefs import require_uprobes
 
 # A line for each thing that it does, as it must be in the trace. The second file does not exist,
@@ -25,11 +27,13 @@ SOURCE = r"""
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 static void opened(const char *path, int flags)
 {
@@ -44,7 +48,18 @@ int main(int count, char **words)
     setvbuf(stdout, 0, _IOFBF, 65536);
     printf("process %d parent %d\n", getpid(), getppid());
     char *page = mmap(0, 4096, PROT_READ, MAP_PRIVATE, open(words[1], O_RDONLY), 0);
+    int children[2];
+    for (int each = 0; each < 2; each++)
+        if (!(children[each] = fork())) {
+            pause();
+            _exit(0);
+        }
+    printf("children %d %d\n", children[0], children[1]);
     prctl(PR_SET_NAME, "fetchc renamed");
+    for (int each = 0; each < 2; each++) {
+        kill(children[each], SIGKILL);
+        waitpid(children[each], 0, 0);
+    }
     opened(words[1], O_RDONLY);
     opened("/none/fetchc_missing", O_RDWR | O_APPEND);
     opened(page, O_RDONLY | O_NOFOLLOW);
@@ -53,6 +68,7 @@ int main(int count, char **words)
 }
 """
 OPENAT = "tracepoint:syscalls:sys_enter_openat"
+SYS_READ = {"x86_64": 0, "aarch64": 63}.get(os.uname().machine)
 READ = ("tracepoint:syscalls:sys_enter_read", "tracepoint:syscalls:sys_exit_read")
 
 
@@ -102,8 +118,9 @@ def traced(
         session.stop()
         events = list(session.events())
         assert session.lost == 0
-    assert {one.pid for one in events} <= {child.pid}
-    return [line.split() for line in said.splitlines()], events
+    words = [line.split() for line in said.splitlines()]
+    assert {one.pid for one in events} <= {child.pid, *map(int, words[1][1:])}
+    return words, events
 
 
 def rows(events: list[Event], number: int) -> list[tuple[object, ...]]:
@@ -121,6 +138,7 @@ def test_system_calls_and_their_results(program: Path, tmp_path: Path) -> None:
         asked("tracepoint:syscalls:sys_exit_openat", "ret"),
         asked(READ[0], "fd", "count"),
         asked(READ[1], "ret"),
+        asked("tracepoint:raw_syscalls:sys_enter", "id", "args[0]", "args[2]"),
     )  # fmt: skip
     calls = [words for words in said if words[0] == "open"]
     # A program at an event cannot wait for a page: what is not there is a fault, and no text.
@@ -134,13 +152,16 @@ def test_system_calls_and_their_results(program: Path, tmp_path: Path) -> None:
     reads = [words for words in said if words[0] == "read"]
     assert rows(events, 2) == [(int(words[1]), int(words[2])) for words in reads]
     assert rows(events, 3) == [(int(words[3]),) for words in reads]
+    # The same calls by the event of all of them, whose record has an array.
+    read = [row for row in rows(events, 4) if row[0] == SYS_READ]
+    assert read == [(SYS_READ, int(words[1]), 100) for words in reads]
 
 
 def test_structures_and_texts_of_the_kernel(program: Path, tmp_path: Path) -> None:
     said, events = traced(
         program, tmp_path,
         asked("rawtracepoint:task_rename", "task->comm", "task->tgid", "comm",
-              "task->real_parent->tgid"),
+              "task->real_parent->tgid", "list(task->children, task_struct, sibling).tgid"),
         asked("tracepoint:task:task_rename", "oldcomm", "newcomm", "pid"),
         asked("tracepoint:sched:sched_process_exec", "filename", "pid"),
     )  # fmt: skip
@@ -148,6 +169,8 @@ def test_structures_and_texts_of_the_kernel(program: Path, tmp_path: Path) -> No
     of = [[tuple(one.args.values()) for one in events if one.name == f"ev{n}"] for n in range(3)]
     names = [("sh", program.name), (program.name, "fetchc renamed")]
     assert [row[:4] for row in of[0]] == [(old, process, new, parent) for old, new in names]
+    children = [int(text) for text in said[1][1:]]
+    assert [row[4] for row in of[0]] == [[], children]
     assert of[1] == [(old, new, process) for old, new in names]
     assert of[2] == [(str(program), process)]
 
@@ -174,11 +197,39 @@ def test_the_command_takes_the_engine_that_can(program: Path, tmp_path: Path) ->
     file = tmp_path / "fetchc_file"
     file.write_text("x")
     command = [sys.executable, "-m", "fetchc", "trace", "filename", "--filter", "flags == 1026",
-               "--verbose", "--format", "jsonl", "-x", "kernel", "-f", OPENAT]  # fmt: skip
+               "--stack", "--verbose", "--json", "-x", "kernel", "-f", OPENAT]  # fmt: skip
     done = subprocess.run(
         [*command, "--", program, file], capture_output=True, text=True, timeout=SECONDS, check=True
     )
     found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     assert [one["args"] for one in found] == [{"filename": "/none/fetchc_missing"}]
+    (stack,) = [[frame["function"] for frame in one["stack"]] for one in found]
+    assert "main" in stack, stack
     first = next(line for line in done.stderr.splitlines() if line.startswith("note: the engine"))
     assert first.startswith(("note: the engine is bpf: ", "note: the engine is tracefs: "))
+
+
+def test_two_capabilities_are_enough_at_a_tracepoint(program: Path) -> None:
+    if "uprobe_multi" not in bpf_session.running()[0].features:
+        pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
+    plan = fetchc.open("kernel").probe("rawtracepoint:task_rename").plan([], "fetchc_x", "ev")
+    script = (
+        "import pickle, sys\n"
+        "from fetchc.tracer.bpf.bpf_session import BpfSession, unable\n"
+        "plan = pickle.load(sys.stdin.buffer)\n"
+        "print(unable([plan]))\n"
+        "with BpfSession(group=plan.group) as session:\n"
+        "    session.add(plan); session.start()\n"
+        "    print('attached')\n"
+    )
+    said = {}
+    for held in ("-all,+bpf,+perfmon", "-all,+bpf"):
+        words = [f"--inh-caps={held}", f"--ambient-caps={held}", f"--bounding-set={held}"]
+        words += ["--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-c", script]
+        done = subprocess.run(
+            ["setpriv", *words], cwd=ROOT, input=pickle.dumps(plan), capture_output=True,
+            timeout=SECONDS,
+        )  # fmt: skip
+        said[held] = done.stdout.decode().splitlines()
+    assert said["-all,+bpf,+perfmon"] == ["None", "attached"]
+    assert said["-all,+bpf"] == ["this process lacks CAP_PERFMON"]

@@ -738,6 +738,8 @@ def test_what_a_tracepoint_passes_is_recorded(pointer: int, user: bool) -> None:
         Fetch(Deref(of_event("$pointer"), 0), Text(user)),
         Fetch(Deref(of_event("$pointer"), 1, user), Scalar("u", 32)),
         Fetch(Deref(of_event("$pointer"), 3, user), Bits(3, 1, 8)),
+        Fetch(KernelValue("event_array", "$name"), Word()),
+        Fetch(Deref(KernelValue("event_array", "$name"), 2), Scalar("u", 32)),
         Fetch(KernelValue("comm", "$COMM"), Text()),
     ]
     assert [unsupported(one, LAYOUT) for one in listed] == [None] * len(listed)
