@@ -199,6 +199,8 @@ def test_programs_see_what_definitions_see(lab_kernel: LabKernel) -> None:
             (*named, "$retval", "--latency", "-f", "vfs_read"),
             (*named, "$retval", "--return", "-f", "vfs_read"),
             (*named, "-f", "fprobe:vfs_read"),
+            ("buf[0:count]", "*pos", "--filter", "count < 100", "-f", "vfs_write"),
+            ("filename", "*how", "-f", "do_sys_openat2"),
             (*named, "$retval", "--return", "-f", "fprobe:vfs_read"),
             ("filename", "flags", "-f", "tracepoint:syscalls:sys_enter_openat"),
             ("old=task->comm", "new=comm", "-f", "rawtracepoint:task_rename"),

@@ -118,9 +118,9 @@ def traced(
         session.stop()
         events = list(session.events())
         assert session.lost == 0
-    words = [line.split() for line in said.splitlines()]
-    assert {one.pid for one in events} <= {child.pid, *map(int, words[1][1:])}
-    return words, events
+    lines = [line.split() for line in said.splitlines()]
+    assert {one.pid for one in events} <= {child.pid, *map(int, lines[1][1:])}
+    return lines, events
 
 
 def rows(events: list[Event], number: int) -> list[tuple[object, ...]]:

@@ -12,6 +12,7 @@ from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
 from fetchc.emit.bpf_program import NOT_FOLLOWED, children_code, ended_code, ring_record
 from fetchc.emit.bpf_steps import Maps, Point, StackRoom, TooLarge, text_rooms
+from fetchc.ir.fetch import Symbol
 from fetchc.ir.steps import (
     ADDRESS,
     CPU,
@@ -28,7 +29,7 @@ from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture, architecture_key
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
-from fetchc.tracer.bpf.counting import Counting, counting, row_of, used_texts
+from fetchc.tracer.bpf.counting import Counting, counting, row_of
 from fetchc.tracer.bpf.features import Refused, tried_features
 from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe
 from fetchc.tracer.bpf.system_calls import (
@@ -41,6 +42,7 @@ from fetchc.tracer.bpf.system_calls import (
 from fetchc.tracer.decode import Decoder
 from fetchc.tracer.events import COMM, BpfRecord, Field, Format
 from fetchc.tracer.install import ProbedPlace, probed_place
+from fetchc.tracer.kallsyms import refuse_ambiguous, why_absent
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.trace_instance import Processes, all_threads, check_namespace
@@ -356,6 +358,7 @@ class BpfSession(Session):
 
     def _attach(self, plans: Sequence[Plan]) -> None:
         groups: dict[_Group, list[tuple[Point, ProbedPlace, Plan]]] = {}
+        refuse_ambiguous([line for plan in plans if plan.of_kernel for line in plan.definitions])
         for plan in plans:
             if plan.of_kernel:
                 self._attach_kernel(plan)
@@ -406,7 +409,7 @@ class BpfSession(Session):
                 self._of_kernel.append((probe, loaded, opened[0]))
             except OSError as error:
                 name = plan.function or plan.event
-                notes = (f"its error is: {error.strerror}",)
+                notes = (f"its error is: {error.strerror}", *why_absent(line))
                 raise refused(
                     "FC0705", f"the kernel refused a probe of `{name}`", notes=notes
                 ) from error
@@ -595,9 +598,10 @@ def recorded_fields(
 
     Without what only says whether memory could be read.
     """
-    used = used_texts(plan)
-    probing = {one.field for one in plan.fault_probes} - used
-    return tuple([(name, fetch) for name, fetch in fields if name not in probing])
+    used = {text for one in plan.values for text in texts_in(one.shape, read_checks=False)}
+    probing = {one.field for one in plan.fault_probes}
+    probing |= {name for name, fetch in fields if isinstance(fetch.store, Symbol)}
+    return tuple([(name, fetch) for name, fetch in fields if name not in probing - used])
 
 
 @lru_cache(maxsize=1024)  # many functions have the same
