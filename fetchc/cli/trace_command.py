@@ -137,7 +137,7 @@ def _run(
         session.add(*[target.plan for target in targets.chosen])
         _kernel_filters(session, targets)
         if options.stack:
-            session.stacks(_copied(options, targets, output))
+            session.stacks(_copied(session, options, targets, output))
         stacks = Stacks(symbols=lambda path: remote_symbols(asked.ask, path))
         stacks.changes = session.changes
         waiting = WAITING if command else None
@@ -178,17 +178,17 @@ def _process_of(binary: str) -> int | None:
     return None if named is None else named[0]
 
 
-def _copied(options: Options, targets: Targets, output: Output) -> int | None:
+def _copied(session: Session, options: Options, targets: Targets, output: Output) -> int | None:
     # None: the kernel walks the stacks.
     if options.stack == "fp":
         return None
     from fetchc.tracer.perf_ring import sampled_machines
 
-    of_events = any(one.plan.definitions[0][:1] == "e" for one in targets.chosen)
-    if not of_events and sampled_machines():
+    copies = all(session.copies(one.plan) for one in targets.chosen)
+    if copies and sampled_machines():
         return options.stack_bytes or STACK_BYTES
-    what = "probes of the kernel's events" if of_events else "this machine"
-    output.say(f"note: stacks cannot be copied of {what}: they are as far as frame pointers lead")
+    where = "on this machine" if copies else "at these probes of the kernel"
+    output.say(f"note: stacks cannot be copied {where}: they are as far as frame pointers lead")
     return None
 
 

@@ -11,7 +11,8 @@ from fetchc.diag.diagnostic import TracerError
 from fetchc.target.machines import architecture_key
 from fetchc.tracer.events import LATENCY
 from fetchc.tracer.filter_conditions import comparisons
-from fetchc.tracer.session import ONLY_EBPF, Session
+from fetchc.tracer.install import PROBED
+from fetchc.tracer.session import Session
 from fetchc.tracer.tracefs import find_tracefs, refused
 
 TYPE_CHECKING = False
@@ -125,8 +126,8 @@ def _wanted(target: Target) -> set[str]:
 
 
 def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) -> tuple[str, str]:
-    walks = any(each.plan.walks for each in targets.chosen)
-    if options.engine == "tracefs" and not walks:
+    alone = next((why for each in targets.chosen if (why := each.plan.ebpf_alone)), None)
+    if options.engine == "tracefs" and alone is None:
         return "tracefs", "`--engine tracefs`"
     if options.engine == "bpf":
         from fetchc.tracer.bpf.bpf_session import cannot
@@ -135,18 +136,18 @@ def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) ->
             raise cannot(reason)
         return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
     # A filter that eBPF does not test has the values that it compares in each key.
-    reason = "the kernel counts" if counts and filtered else _closed()
-    if walks:
-        reason = "it walks a container"
+    reason = "the kernel counts" if counts and filtered else _closed(targets)
+    if alone is not None:
+        reason = alone[1]
     if reason is None:
         return "tracefs", "nothing in the request needs eBPF"
     unable = _unable(targets) or _untried()
-    if walks and options.engine == "tracefs":
-        raise refused("FC0314", ONLY_EBPF, help="leave `--engine tracefs` out")
+    if alone is not None and options.engine == "tracefs":
+        raise refused(*alone, help="leave `--engine tracefs` out")
     if unable is None:
         return "bpf", reason
-    if walks:
-        raise refused("FC0314", ONLY_EBPF, notes=(f"eBPF cannot be used: {unable}",))
+    if alone is not None:
+        raise refused(*alone, notes=(f"eBPF cannot be used: {unable}",))
     return "tracefs", f"eBPF cannot be used: {unable}"
 
 
@@ -158,12 +159,16 @@ def _untried() -> str | None:
     return None if first <= rules.version else "it was not tried on so old a kernel"
 
 
-def _closed() -> str | None:
-    # Why tracefs cannot be used, if it cannot.
+def _closed(targets: Targets) -> str | None:
+    # Why tracefs cannot be used, if it cannot. A kernel without kprobes has no probes of events or
+    # of tracepoints there.
     try:
-        find_tracefs()
+        tracefs = find_tracefs()
     except TracerError as closed:
         return closed.diagnostics[0].message
+    of_kernel = any(each.plan.of_kernel for each in targets.chosen)
+    if of_kernel and not tracefs.exists(PROBED[1]):
+        return f"there is no {tracefs.path(PROBED[1])}"
     return None
 
 

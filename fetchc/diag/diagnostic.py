@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         # Limits of the kernel.
         "event too large",
         "fetch-arg too long",
+        "mangled",  # a fetch that the kernel takes, and reads wrongly
         # Names.
         "unknown name",
         "unknown type",

@@ -129,7 +129,7 @@ class Counting(StepEmitter):
             case EmitText():
                 at, there = self._text_place(step), asm.fresh()
                 self._address(step)
-                self._text_to(at)
+                self._text_to(at, step.user)
                 asm.jump_if("sgt", R0, -1, there)
                 asm.jump(self.recorded)
                 asm.place(there)

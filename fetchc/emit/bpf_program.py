@@ -70,6 +70,7 @@ def ring_record(
     stack: StackRoom | None = None,
     call: Call | None = None,
     filter: Program | None = None,
+    probed: str = "program",
 ) -> Code:
     """The program that records ``program`` at a hit.
 
@@ -77,10 +78,11 @@ def ring_record(
     ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
     text is too long for a key, the map is full. ``stack``: a record has that, too.
     ``call``: at a return, which call it is of, for the time since the entry. ``filter``: the hits
-    that it lets pass. Raises TooLarge where
-    the event does not fit.
+    that it lets pass. ``probed`` is one of :data:`PROBED`. Raises TooLarge where the event does not
+    fit.
     """
-    asm, target = Assembler(), Target(machine, rules, maps, point, returning, sleepable, stack)
+    target = Target(machine, rules, maps, point, returning, sleepable, stack, probed)
+    asm = Assembler()
     counting = None if counted is None else Counting(counted, target, asm)
     emitter = _RecordEmitter(program, target, asm)
     if filter is not None:
@@ -207,15 +209,14 @@ class _RecordEmitter(StepEmitter):
     def _copy_stack(self, at: int, stack: StackRoom) -> None:
         # Page by page: the last one that is there may not have all of the bytes.
         asm, ended = self._asm, self._asm.fresh()
-        for offset in range(0, stack.context, WORD):
-            asm.load(R1, CONTEXT, offset, WORD)
-            asm.store(R8, at + offset, R1, WORD)
+        self._copy_registers(at, stack.context)
+        self._reading(user=True)
         count, bytes_at = at + stack.context, at + stack.context + WORD
         pointer = self._target.machine.registers[self._target.machine.stack_pointer]
         for start in range(0, stack.copied, PAGE_BYTES):
             size, whole = min(PAGE_BYTES, stack.copied - start), asm.fresh()
             asm.store_constant(R8, count, start, WORD)
-            asm.load(R7, CONTEXT, pointer, WORD)
+            asm.load(R7, R8, at + pointer, WORD)
             asm.compute_with("add", R7, start)
             self._read_block(bytes_at + start, size)
             asm.jump_if("eq", R0, 0, whole)
@@ -236,6 +237,23 @@ class _RecordEmitter(StepEmitter):
             asm.place(whole)
         asm.store_constant(R8, count, stack.copied, WORD)
         asm.place(ended)
+
+    def _copy_registers(self, at: int, size: int) -> None:
+        asm = self._asm
+        if self._target.probed == "program":
+            for offset in range(0, size, WORD):
+                asm.load(R1, CONTEXT, offset, WORD)
+                asm.store(R8, at + offset, R1, WORD)
+            return
+        # The context is the kernel's: the program's registers are where it has called the kernel.
+        asm.call(self._helpers["get_current_task_btf"])
+        asm.move(R1, R0)
+        asm.call(self._helpers["task_pt_regs"])
+        asm.move(R3, R0)
+        asm.move(R1, R8)
+        asm.compute_with("add", R1, at)
+        asm.constant(R2, size)
+        asm.call(self._helpers["probe_read"])
 
     def _walk_stack(self, at: int, stack: StackRoom) -> None:
         asm, found = self._asm, self._asm.fresh()

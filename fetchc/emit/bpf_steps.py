@@ -1,6 +1,7 @@
 """The instructions of an eBPF program's steps, and what such a program is emitted for.
 
-Nothing here needs a kernel. Registers: the context is ``pt_regs``, R8 the record, R7 the address
+Nothing here needs a kernel. Registers: the context is ``pt_regs``, or for a tracepoint its
+arguments or its record; R8 the record, R7 the address
 that a step reads from, R9 a number of bytes; values of steps are in the program's stack.
 
 The verifier follows every path, and two paths are one again where they differ in nothing that
@@ -18,6 +19,7 @@ from fetchc.ir.steps import (
     Aggregate,
     Arithmetic,
     Constant,
+    ContextAddress,
     Elapsed,
     EmitComm,
     EmitMemory,
@@ -48,6 +50,7 @@ __all__ = [
     "ELAPSED",
     "FOLLOWED",
     "NOWHERE",
+    "PROBED",
     "TEXT_ROOMS",
     "THREADS",
     "WAITING",
@@ -165,7 +168,7 @@ class Code(Record):
 
 
 class Target(Record):
-    """What a program is emitted for; see :func:`ring_record`."""
+    """What a program is emitted for; see :func:`ring_record`. ``probed``: see :data:`PROBED`."""
 
     machine: BpfMachine
     rules: BpfRules
@@ -174,6 +177,14 @@ class Target(Record):
     returning: bool
     sleepable: bool
     stack: StackRoom | None
+    probed: str = "program"
+
+
+PROBED = ("program", "function", "tracepoint")
+"""What is probed: code of a program, a function of the kernel, a tracepoint or its event.
+
+Where a program is probed, all memory is its own.
+"""
 
 
 def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
@@ -237,7 +248,7 @@ class StepEmitter:
         self._cursors = cursors
         self._target = target
         self._helpers = target.rules.helpers
-        self._read = self._helpers["copy_from_user" if target.sleepable else "probe_read_user"]
+        self._read = self._reader(user=target.probed == "program")
         self._room = 0  # of the texts in the record that is being written
         self._larger: str | None = None  # where a larger record is begun
         self._asm = asm
@@ -246,6 +257,16 @@ class StepEmitter:
         if any(isinstance(step, Elapsed) for step in program.steps):
             used = max(used, -ELAPSED)
         self._places, self.stack_used = value_places(program.steps, limit, used, ())
+
+    def _reader(self, user: bool) -> int:
+        # The helper that reads memory: of the process alone, or of whom the address is.
+        if user:
+            return self._helpers["copy_from_user" if self._target.sleepable else "probe_read_user"]
+        return self._helpers["probe_read"]
+
+    def _reading(self, user: bool) -> None:
+        # Have what is emitted next read so; in a program's probe all memory is of the process.
+        self._read = self._reader(user or self._target.probed == "program")
 
     def no_faults(self) -> None:
         """Begin the record with no fault."""
@@ -281,7 +302,9 @@ class StepEmitter:
 
     def _probed_address(self, register: int) -> None:
         asm = self._asm
-        if "get_func_ip" in self._helpers:
+        if self._target.probed == "tracepoint":
+            asm.constant(register, 0)
+        elif "get_func_ip" in self._helpers:
             asm.move(R1, CONTEXT)
             asm.call(self._helpers["get_func_ip"])
             asm.move(register, R0)
@@ -304,7 +327,10 @@ class StepEmitter:
             case LoadBias():
                 self._load_bias()
                 asm.store(FRAME, place, R0, 8)
-            case ReadMemory(base=base, fault=fault):
+            case ContextAddress():
+                self._context_address(place)
+            case ReadMemory(base=base, fault=fault, user=user):
+                self._reading(user)
                 failed, done = asm.fresh(), asm.fresh()
                 self._only_when(step, place, done)
                 self.unless_fault(base, failed)
@@ -340,7 +366,8 @@ class StepEmitter:
                     asm.place(failed)
                     asm.store_constant(R8, at, 0, size)
                     asm.place(done)
-            case EmitMemory():
+            case EmitMemory(user=user):
+                self._reading(user)
                 self._memory(step)
             case EmitText():
                 self._text(step)
@@ -385,6 +412,17 @@ class StepEmitter:
         asm.compute("or", R3, R1)
         asm.compute_with("rsh", R3, 63)
 
+    def _context_address(self, place: int) -> None:
+        # The verifier allows no arithmetic on it. What is read from memory is a number.
+        asm = self._asm
+        asm.store(FRAME, -WORD, CONTEXT, WORD)
+        asm.move(R1, FRAME)
+        asm.compute_with("add", R1, place)
+        asm.constant(R2, WORD)
+        asm.move(R3, FRAME)
+        asm.compute_with("add", R3, -WORD)
+        asm.call(self._helpers["probe_read"])
+
     def _only_when(self, step: ReadMemory, place: int, done: str) -> None:
         # A number that is not read is 0.
         if step.when is not None:
@@ -413,16 +451,16 @@ class StepEmitter:
         self._read_resident(arguments)
 
     def _read_resident(self, arguments: Callable[[], None]) -> None:
-        # As self._read, which checks where in the kernel the bytes go, and looks for that under a
-        # lock: a sixth of all that a hit takes. So it is for pages that have to be brought in.
+        # copy_from_user checks where in the kernel the bytes go, and looks for that under a lock: a
+        # sixth of all that a hit takes. So it is for pages that have to be brought in.
         asm, there = self._asm, self._asm.fresh()
-        arguments()
-        asm.call(self._helpers["probe_read_user"])
         if self._target.sleepable:
-            asm.jump_if("eq", R0, 0, there)
             arguments()
-            asm.call(self._read)
-            asm.place(there)
+            asm.call(self._helpers["probe_read_user"])
+            asm.jump_if("eq", R0, 0, there)
+        arguments()
+        asm.call(self._read)
+        asm.place(there)
 
     def _load_bias(self) -> None:
         asm = self._asm
@@ -527,14 +565,14 @@ class StepEmitter:
         failed, there, done = asm.fresh(), asm.fresh(), asm.fresh()
         self.unless_fault(step.base, failed)
         self._address(step)
-        self._text_to(at)
+        self._text_to(at, step.user)
         asm.jump_if("sgt", R0, -1, there)
         if self._target.sleepable:
             # There is no helper that waits for a text's pages: they are brought in, and it is read
             # again. It is in two pages at most.
             self._touch(0)
             self._touch(self._room - 1)
-            self._text_to(at)
+            self._text_to(at, step.user)
             asm.jump_if("sgt", R0, -1, there)
         asm.place(failed)
         self._set_fault(step.fault)
@@ -565,13 +603,13 @@ class StepEmitter:
         asm.compute_with("or", R0, at)
         asm.store(R8, step.word, R0, 4)
 
-    def _text_to(self, at: int) -> None:
-        asm = self._asm
+    def _text_to(self, at: int, user: bool) -> None:
+        asm, of_user = self._asm, user or self._target.probed == "program"
         asm.move(R1, R8)
         asm.compute_with("add", R1, at)
         asm.constant(R2, self._room)
         asm.move(R3, R7)
-        asm.call(self._helpers["probe_read_user_str"])
+        asm.call(self._helpers["probe_read_user_str" if of_user else "probe_read_str"])
 
     def _touch(self, offset: int) -> None:
         # Read the byte at `offset` behind R7, for its page to be there.
@@ -606,7 +644,7 @@ def value_places(
     end = used
     ending: dict[int, list[int]] = {}
     for position, step in enumerate(steps):
-        if isinstance(step, LoadBias | ReadMemory | Arithmetic | Select):
+        if isinstance(step, LoadBias | ContextAddress | ReadMemory | Arithmetic | Select):
             if not free:
                 end += WORD
                 free.append(-end)

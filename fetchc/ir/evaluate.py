@@ -55,7 +55,8 @@ class State(Record):
     ``size``, or None. ``bias`` is what ``@+OFF`` counts from: the load bias of the probed
     file. ``stack`` and ``result`` name the registers behind ``$stack`` and ``$retval``.
     ``word_bytes`` is the size of the kernel's long. ``elapsed`` are the nanoseconds since the call
-    began that returns, None where its entry was not seen.
+    began that returns, None where its entry was not seen. ``context`` is the address of what the
+    kernel gives an eBPF program.
     """
 
     registers: Mapping[str, int]
@@ -67,6 +68,7 @@ class State(Record):
     word_bytes: int = 8
     little_endian: bool = True
     elapsed: int | None = None
+    context: int = 0
 
     def wrapped(self, number: int) -> int:
         """``number`` in a word of the machine."""

@@ -16,6 +16,7 @@ from fetchc.ir.steps import (
     Aggregate,
     Arithmetic,
     Constant,
+    ContextAddress,
     Elapsed,
     EmitComm,
     EmitMemory,
@@ -182,6 +183,8 @@ class _Run:
                 self._values[position] = state.bias
             case Elapsed():
                 self._values[position] = _MASK if state.elapsed is None else state.elapsed
+            case ContextAddress():
+                self._values[position] = state.context
             case ReadCursor(number=number):
                 self._values[position] = self._cursors[number]
             case ReadMemory(when=int() as when) if not self._values[when]:

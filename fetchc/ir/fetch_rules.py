@@ -212,6 +212,7 @@ def _mangled(rule: Rule, kernel: Kernel) -> Diagnostic:
         f"Linux {kernel.name} reads one byte of the pointer that `{rule.written}` is",
         notes=(f"so do all from {first} to {last}",),
         help="probe the function that makes the event, or its tracepoint",
+        reason="mangled",
     )
 
 

@@ -41,6 +41,7 @@ from fetchc.ir.fetch import (
     Symbol,
     Text,
     Walk,
+    Word,
     body,
     count_of,
     element_of,
@@ -50,7 +51,7 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.ir.fetch import Store, Term, Value
 
@@ -83,6 +84,7 @@ __all__ = [
     "Arithmetic",
     "Block",
     "Constant",
+    "ContextAddress",
     "Elapsed",
     "EmitComm",
     "EmitMemory",
@@ -156,11 +158,16 @@ class LoadBias(Record):
     """The probed address less its offset in the file: what ``@+OFF`` counts from."""
 
 
+class ContextAddress(Record):
+    """The address of what the kernel gives a program: arguments, or the record of an event."""
+
+
 class ReadMemory(Record):
     """``size`` bytes at ``offset`` from the address ``base``, as an unsigned number.
 
     ``fault`` is the bit that is set where they cannot be read, or where ``base`` could not. Where
-    ``when`` is a value that is 0, nothing is read, and the number is 0.
+    ``when`` is a value that is 0, nothing is read, and the number is 0. ``user`` is, in a probe of
+    the kernel, that of :class:`fetchc.ir.fetch.Deref`: nothing but memory of the process is read.
     """
 
     base: int
@@ -168,6 +175,7 @@ class ReadMemory(Record):
     size: int
     fault: int
     when: int | None = None
+    user: bool = False
 
 
 class Elapsed(Record):
@@ -221,7 +229,7 @@ class EmitMemory(Record):
     Memory is there page by page, and a block is in two pages at most. Where it cannot be read as a
     whole, what is in one of them is read alone. ``word`` is the place of 32 bits that say which
     bytes of the record were read: the first one in the low half, the end in the high half; 0: none.
-    The other bytes of the block are 0.
+    The other bytes of the block are 0. ``user`` is as in :class:`ReadMemory`.
     """
 
     base: int
@@ -229,16 +237,21 @@ class EmitMemory(Record):
     at: int
     size: int
     word: int
+    user: bool = False
 
 
 class EmitText(Record):
-    """A text up to its NUL, into the room ``number`` behind the fixed part of the record."""
+    """A text up to its NUL, into the room ``number`` behind the fixed part of the record.
+
+    ``user`` is as in :class:`ReadMemory`.
+    """
 
     base: int
     offset: int
     word: int
     number: int
     fault: int
+    user: bool = False
 
 
 class EmitComm(Record):
@@ -353,6 +366,7 @@ Step = (
     | Constant
     | LoadBias
     | Elapsed
+    | ContextAddress
     | ReadCursor
     | ReadMemory
     | Arithmetic
@@ -434,27 +448,61 @@ def faults_of(steps: Sequence[Step], value: int) -> tuple[int, ...]:
 # Lowering.
 
 
-def unsupported(fetch: Fetch) -> str | None:
-    """Why no steps give what ``fetch`` does, in words that complete "because"; None: they do."""
+def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
+    """Why no steps give what ``fetch`` does, in words that complete "because"; None: they do.
+
+    ``context`` is what the kernel gives the program: see :func:`steps_of`.
+    """
     value: Value = fetch.value
+    if isinstance(value, Walk):
+        starts = [one for term in value.start for one in _values_in(term)]
+        reasons = [unsupported(Fetch(one, Word()), context) for one in starts]
+        return next(filter(None, reasons), None)
     while isinstance(value, Deref):
         value = value.base
-    if isinstance(value, KernelValue):
-        return f"`{body(fetch)}` is a value of the kernel"
+    if isinstance(value, KernelValue) and value.text != _TASK_NAME:
+        slot = next((one for one in context if one.name == value.text), None)
+        if slot is None:
+            return f"`{body(fetch)}` is a value of the kernel"
+        if value is fetch.value and not _is_in(fetch.store, slot):
+            return f"the field of `{body(fetch)}` is another kind of value"
     if isinstance(fetch.store, Symbol):
         return f"`{body(fetch)}` is the name of a kernel address"
     return None
 
 
+def _values_in(term: Term) -> Iterator[Value]:
+    match term:
+        case int():
+            return
+        case Calculated(left=left, right=right):
+            parts: tuple[Term, ...] = (left, right)
+        case Chosen(condition=condition, nonzero=nonzero, zero=zero):
+            parts = (condition, nonzero, zero)
+        case Part(base=base, when=when):
+            parts = (base, 0 if when is None else when)
+        case _:
+            yield term
+            return
+    for part in parts:
+        yield from _values_in(part)
+
+
 def steps_of(
-    fields: Sequence[tuple[str, Fetch]], stack: str, result: str, elapsed: str = ""
+    fields: Sequence[tuple[str, Fetch]],
+    stack: str,
+    result: str,
+    elapsed: str = "",
+    context: Sequence[Slot] = (),
 ) -> Program:
     """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
 
     ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``elapsed`` is the
-    name of a further field, of the time since the entry.
+    name of a further field, of the time since the entry. ``context`` is what the kernel gives the
+    program where that is no registers: ``$arg1``, ``$retval``, or ``$FIELD`` of an event, with
+    places from :class:`ContextAddress` on.
     """
-    return _Lowering(stack, result, elapsed=elapsed).program(fields)
+    return _Lowering(stack, result, elapsed=elapsed, context=context).program(fields)
 
 
 def call_steps(place: Term, goroutine: Term | None, stack: str, result: str) -> Program:
@@ -482,6 +530,21 @@ def counting_steps(
     return _Lowering(stack, result, (tuple(measures), tuple(task))).program(fields)
 
 
+def _is_in(store: Store, slot: Slot) -> bool:
+    # Whether the bytes of a field are all that is fetched of it.
+    if isinstance(store, Text):
+        return slot.text or (slot.count is not None and slot.size == 1)
+    return not slot.text and fixed_bytes(store) <= slot.size * (slot.count or 1)
+
+
+_TASK_NAME = "$COMM"  # where `$comm` is a field of the event
+
+
+def _is_array(value: Value) -> bool:
+    # The address of an array in the record.
+    return isinstance(value, KernelValue) and value.rule == "event_array"
+
+
 class _Memory(Record):
     """Fields that lie side by side in memory, and have to in the record."""
 
@@ -489,6 +552,7 @@ class _Memory(Record):
     offset: int
     size: int
     fields: tuple[tuple[str, Store], ...]
+    user: bool
 
 
 class _Lowering:
@@ -498,11 +562,13 @@ class _Lowering:
         result: str,
         counted: tuple[tuple[tuple[Fetch | None, bool], ...], tuple[str, ...]] | None = None,
         elapsed: str = "",
+        context: Sequence[Slot] = (),
     ) -> None:
         self._stack = stack
         self._result = result
         self._counted = counted
         self._elapsed = elapsed
+        self._context = {one.name: one for one in context}
         self._steps: list[Step] = []
         self._fields: list[list[str]] = []
         self._values: dict[tuple[object, ...], int] = {}
@@ -517,26 +583,30 @@ class _Lowering:
         """The steps of ``fields``, and the layout of their record."""
         memory: list[_Memory] = []
         others: list[tuple[str, Fetch]] = []
-        texts: list[tuple[str, Store, int, int]] = []
+        texts: list[tuple[str, Store, int, int, bool]] = []
         for name, fetch in fields:
             value, store = fetch.value, fetch.store
-            if isinstance(value, Deref) and isinstance(element_of(store), Text):
-                texts.append((name, store, *self._address(value, name)))
-            elif isinstance(value, Deref) and not isinstance(element_of(store), Bits):
-                base, offset = self._address(value, name)
-                one = _Memory(base, offset, fixed_bytes(store), ((name, store),))
-                self._add_memory(memory, one)
-            else:
+            of_task = isinstance(value, KernelValue) and value.text == _TASK_NAME
+            if of_task or isinstance(value, Comm):
+                self._comm(name)
+            elif not isinstance(value, Deref | KernelValue):
                 others.append((name, fetch))
+            elif isinstance(element_of(store), Text):
+                texts.append((name, store, *self._text_start(value, name), _of_user(fetch)))
+            elif isinstance(element_of(store), Bits) or _is_array(value):
+                others.append((name, fetch))
+            else:
+                base, offset = self._address(value, name)
+                size = fixed_bytes(store)
+                one = _Memory(base, offset, size, ((name, store),), _of_user(fetch))
+                self._add_memory(memory, one)
         if self._counted is not None:
             for one in memory:
                 self._word_by_word(one)
         else:
             self._blocks_of(memory)
         for name, fetch in others:
-            if isinstance(fetch.value, Comm):
-                self._comm(name)
-            elif isinstance(fetch.value, Walk):
+            if isinstance(fetch.value, Walk):
                 self._walk(name, fetch.value)
             else:
                 self._number(name, fetch.value, fetch.store)
@@ -600,7 +670,7 @@ class _Lowering:
         name, passed = one.fields[0][0], 0
         while passed < one.size:
             size = min(_WORD_BYTES, 1 << (one.size - passed).bit_length() - 1)
-            found = self._loaded(one.base, one.offset + passed, size, name)
+            found = self._loaded(one.base, one.offset + passed, size, name, user=one.user)
             self._emit_number(found, start + passed, size, name)
             passed += size
 
@@ -610,7 +680,7 @@ class _Lowering:
         last = listed[-1] if listed else None
         if last is not None and _continues(last, one):
             fields = (*last.fields, *one.fields)
-            listed[-1] = _Memory(last.base, last.offset, last.size + one.size, fields)
+            listed[-1] = last.replaced(size=last.size + one.size, fields=fields)
             return
         listed.append(one)
 
@@ -639,16 +709,36 @@ class _Lowering:
             found = self._values[key] = self._step(step, [name])
         return found
 
-    def _loaded(self, base: int, offset: int, size: int, name: str, when: int | None = None) -> int:
-        key = (base, offset, size) if when is None else (base, offset, size, when)
+    def _loaded(
+        self,
+        base: int,
+        offset: int,
+        size: int,
+        name: str,
+        when: int | None = None,
+        user: bool = False,
+    ) -> int:
+        key = (base, offset, size, user) if when is None else (base, offset, size, user, when)
         found = self._value(key, name)
         if found is None:
-            step = ReadMemory(base, offset, size, self._fault(), when)
+            step = ReadMemory(base, offset, size, self._fault(), when, user)
             found = self._values[key] = self._step(step, [name])
         return found
 
-    def _address(self, value: Deref, name: str) -> tuple[int, int]:
+    def _text_start(self, value: Deref | KernelValue, name: str) -> tuple[int, int]:
+        if isinstance(value, Deref) or not self._context[value.text].text:
+            return self._address(value, name)
+        # A word says where the text is: its low half is the distance from the context.
+        word = self._loaded(*self._address(value, name), 4, name)
+        half = self._plain(Constant(0xFFFF), name)
+        distance = self._plain(Arithmetic("and", word, half), name)
+        start = self._plain(ContextAddress(), name)
+        return self._plain(Arithmetic("add", start, distance), name), 0
+
+    def _address(self, value: Deref | KernelValue, name: str) -> tuple[int, int]:
         # Base and offset of the outermost load; a loop, as chains can be deep.
+        if isinstance(value, KernelValue):
+            return self._plain(ContextAddress(), name), self._context[value.text].at
         loads: list[Deref] = []
         inner: Value = value
         while isinstance(inner, Deref):
@@ -660,11 +750,14 @@ class _Lowering:
                 base = self._plain(LoadBias(), name)
             case Absolute(address=address):
                 base = self._plain(Constant(address & _MASK), name)
+            case KernelValue() if _is_array(inner):
+                base, extra = self._address(inner, name)
             case _:
                 base = self._word(inner, name)
-        offset = loads[-1].offset + extra
+        offset, user = loads[-1].offset + extra, loads[-1].user
         for load in reversed(loads[:-1]):
-            base, offset = self._loaded(base, offset, _WORD_BYTES, name), load.offset
+            base = self._loaded(base, offset, _WORD_BYTES, name, user=user)
+            offset, user = load.offset, load.user
         return base, offset
 
     def _word(self, value: Value, name: str) -> int:
@@ -674,18 +767,27 @@ class _Lowering:
             case StackPointer():
                 return self._plain(ReadRegister(self._stack), name)
             case ReturnValue():
-                return self._plain(ReadRegister(self._result), name)
+                slot = self._context.get("$retval")
+                if slot is None:
+                    return self._plain(ReadRegister(self._result), name)
+                start = self._plain(ContextAddress(), name)
+                return self._loaded(start, slot.at, _WORD_BYTES, name)
             case Immediate(value=constant):
                 return self._plain(Constant(constant & _MASK), name)
             case StackEntry(index=index):
                 stack = self._plain(ReadRegister(self._stack), name)
                 return self._loaded(stack, _WORD_BYTES * index, _WORD_BYTES, name)
-            case Deref():
+            case Deref(user=user):
                 base, offset = self._address(value, name)
-                return self._loaded(base, offset, _WORD_BYTES, name)
+                return self._loaded(base, offset, _WORD_BYTES, name, user=user)
+            case KernelValue() if _is_array(value):
+                start, at = self._address(value, name)
+                return self._plain(Arithmetic("add", start, self._plain(Constant(at), name)), name)
+            case KernelValue():
+                return self._loaded(*self._address(value, name), _WORD_BYTES, name)
             case Cursor(number=number):
                 return self._plain(ReadCursor(number), name)
-            case Absolute() | Image() | Comm() | KernelValue() | Walk():
+            case Absolute() | Image() | Comm() | Walk():
                 raise AssertionError(f"no number: {value!r}")
             case _:
                 assert_never(value)
@@ -716,7 +818,8 @@ class _Lowering:
 
     def _walk(self, name: str, walk: Walk) -> None:
         entry = _Lowering(self._stack, self._result).program(walk.fields)
-        begin, body, check = [_Lowering(self._stack, self._result) for _ in range(3)]
+        begin = _Lowering(self._stack, self._result, context=tuple(self._context.values()))
+        body, check = [_Lowering(self._stack, self._result) for _ in range(2)]
         start = tuple([begin._term(one, "") for one in walk.start])
         end = body._term(walk.end, "")
         tested = len(body._steps)
@@ -769,15 +872,16 @@ class _Lowering:
         self._slot(name, Text(), word)
         self._step(EmitComm(word, self._room(_WORD_BYTES, COMM_BYTES)), [name])
 
-    def _text(self, name: str, store: Store, base: int, offset: int) -> None:
+    def _text(self, name: str, store: Store, base: int, offset: int, user: bool) -> None:
         word = self._room(4, fixed_bytes(store))
         self._slot(name, store, word)
         for index in range(count_of(store) or 1):
             start = (base, offset)
             if isinstance(store, Array):
-                start = self._loaded(base, offset + _WORD_BYTES * index, _WORD_BYTES, name), 0
+                at = offset + _WORD_BYTES * index
+                start = self._loaded(base, at, _WORD_BYTES, name, user=user), 0
             fault = self._fault()
-            self._step(EmitText(*start, word + 4 * index, self._texts, fault), [name])
+            self._step(EmitText(*start, word + 4 * index, self._texts, fault, user), [name])
             self._bits.append(FaultBit(word + 4 * index, word + 4 * index + 4, fault))
             self._texts += 1
 
@@ -787,9 +891,10 @@ class _Lowering:
         at = self._room(size, fixed_bytes(store))
         self._slot(name, store, at)
         for index in range(count_of(store) or 1):
-            if isinstance(value, Deref):
+            if isinstance(value, Deref | KernelValue) and not _is_array(value):
                 base, offset = self._address(value, name)
-                found = self._loaded(base, offset + size * index, size, name)
+                user = isinstance(value, Deref) and value.user
+                found = self._loaded(base, offset + size * index, size, name, user=user)
             else:
                 found = self._word(value, name)
             if isinstance(element, Bits):
@@ -822,13 +927,14 @@ class _Lowering:
     def _is_loaded(self, one: _Memory) -> bool:
         # A pointer that some chain goes through is there already: it is emitted as a number.
         array = len(one.fields) > 1 or isinstance(one.fields[0][1], Array)
-        return not array and (one.base, one.offset, one.size) in self._values
+        return not array and (one.base, one.offset, one.size, one.user) in self._values
 
     def _loaded_word(self, one: _Memory) -> None:
         ((name, store),) = one.fields
         at = self._room(one.size, one.size)
         self._slot(name, store, at)
-        self._emit_number(self._values[one.base, one.offset, one.size], at, one.size, name)
+        found = self._values[one.base, one.offset, one.size, one.user]
+        self._emit_number(found, at, one.size, name)
 
     def _emit_number(self, value: int, at: int, size: int, name: str) -> None:
         self._step(EmitNumber(value, at, size), [name])
@@ -847,7 +953,8 @@ class _Lowering:
                 self._slot(name, store, start)
                 names.append(name)
                 start += fixed_bytes(store)
-        self._step(EmitMemory(parts[0].base, low, at, high - low, word), names)
+        first = parts[0]
+        self._step(EmitMemory(first.base, low, at, high - low, word, first.user), names)
         self._blocks.append(Block(at, at + high - low, word))
 
 
@@ -899,6 +1006,7 @@ def operands(step: Step) -> tuple[int, ...]:
             | Constant()
             | LoadBias()
             | Elapsed()
+            | ContextAddress()
             | EmitComm()
             | Loop()
         ):
@@ -931,6 +1039,7 @@ def _renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
             | Constant()
             | LoadBias()
             | Elapsed()
+            | ContextAddress()
             | EmitComm()
             | Loop()
         ):
@@ -959,13 +1068,14 @@ _EMITS = (EmitNumber, EmitMemory, EmitText, EmitComm, Loop)
 
 def _continues(last: _Memory, one: _Memory) -> bool:
     arrays = all(isinstance(store, Array) for _, store in (last.fields[-1], one.fields[0]))
-    return arrays and (last.base, last.offset + last.size) == (one.base, one.offset)
+    end = (last.base, last.offset + last.size, last.user)
+    return arrays and end == (one.base, one.offset, one.user)
 
 
 def _joined(listed: Iterable[_Memory]) -> list[list[_Memory]]:
     # What is read at once: neighbours behind one address.
     blocks: list[list[_Memory]] = []
-    for one in sorted(listed, key=lambda one: (one.base, one.offset, -one.size)):
+    for one in sorted(listed, key=lambda one: (one.base, one.user, one.offset, -one.size)):
         if blocks and _fits(blocks[-1], one):
             blocks[-1].append(one)
         else:
@@ -981,10 +1091,17 @@ def _fits(block: list[_Memory], one: _Memory) -> bool:
     high = max(other.offset + other.size for other in block)
     size = max(high, one.offset + one.size) - block[0].offset
     near = one.offset <= high or size <= _LARGEST_JOINED
-    return block[0].base == one.base and one.offset <= high + _GAP and near and size <= PAGE_BYTES
+    same = (block[0].base, block[0].user) == (one.base, one.user)
+    return same and one.offset <= high + _GAP and near and size <= PAGE_BYTES
 
 
 _MASK = (1 << 64) - 1
+
+
+def _of_user(fetch: Fetch) -> bool:
+    element = element_of(fetch.store)
+    of_text = isinstance(element, Text) and element.user
+    return of_text or (isinstance(fetch.value, Deref) and fetch.value.user)
 
 
 def _element_bytes(store: Store) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from fetchc.diag.diagnostic import reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.compile import accepted, for_kernel
 from fetchc.ir.fetch import (
     ELEMENTS,
@@ -130,6 +130,8 @@ class Fields:
         self._listed: list[tuple[str, Fetch]] = []
         self._names: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
         self._blocks: list[Block] = []
+        self.mangled: set[str] = set()
+        """Fields that the kernel takes in a definition, and reads wrongly."""
         self._number = 0
         # Of each pointer that a number was loaded by: its field and offset, and how far behind it
         # the numbers' last bytes are.
@@ -205,7 +207,14 @@ class Fields:
 
     def _new(self, fetch: Fetch) -> str:
         assert self.span is not None
-        accepted(self._found, fetch, self._kernel, self.span)
+        try:
+            accepted(self._found, fetch, self._kernel, self.span)
+        except CompileError as refused:
+            if any(one.reason != "mangled" for one in refused.diagnostics):
+                raise
+            name = self._named(fetch)
+            self.mangled.add(name)
+            return name
         return self._named(fetch)
 
     def _named(self, fetch: Fetch) -> str:

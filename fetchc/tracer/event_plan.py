@@ -50,11 +50,15 @@ class CheckedArgument(Record):
 
 
 class _Layout(Record):
-    """What one address fetches, and the values that come of it."""
+    """What one address fetches, and the values that come of it.
+
+    ``mangled`` are fields that the kernel takes in a definition, and reads wrongly.
+    """
 
     fields: tuple[tuple[str, Fetch], ...]
     values: tuple[EventValue, ...]
     fault_probes: tuple[FaultProbe, ...]
+    mangled: frozenset[str]
 
 
 def check_argument(
@@ -167,8 +171,12 @@ def plan(
 
 
 def _definable(layout: _Layout) -> list[tuple[str, Fetch]]:
-    # A walk is in no definition: with one, the plan is for eBPF programs.
-    return [(name, fetch) for name, fetch in layout.fields if not isinstance(fetch.value, Walk)]
+    # Without what no definition can have: with that, the plan is for eBPF programs.
+    return [
+        (name, fetch)
+        for name, fetch in layout.fields
+        if not (isinstance(fetch.value, Walk) or name in layout.mangled)
+    ]
 
 
 _LARGEST = 4096  # bytes of a record's numbers, as of the kernel's own
@@ -299,7 +307,8 @@ def _layout(
     of_event = found.site.probe_kind == "eprobe"
     comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
     fault_probes = fields.fault_probes() if probing_faults else ()
-    return _Layout((*fields.listed, (COMM, comm)), tuple(values), fault_probes)
+    listed = (*fields.listed, (COMM, comm))
+    return _Layout(listed, tuple(values), fault_probes, frozenset(fields.mangled))
 
 
 def _same(layouts: list[_Layout], event: str) -> None:

@@ -138,6 +138,19 @@ class Plan(Record):
         return any(isinstance(one.value, Walk) for one in fetches)
 
     @property
+    def ebpf_alone(self) -> tuple[str, str] | None:
+        """Why only an eBPF program can record it, behind the code of a refusal.
+
+        No definition has all of its fields then.
+        """
+        if self.walks:
+            return "FC0314", "only an eBPF program walks a container"
+        for line, fields in zip(self.definitions, self.fields, strict=False):
+            if len(line.split()) - 2 < len(fields):
+                return "FC0507", "only an eBPF program reads pointers of this kernel's events"
+        return None
+
+    @property
     def of_kernel(self) -> bool:
         """Whether it probes the kernel's own code: a program's probe names a path."""
         words = [word for line in self.definitions[:1] for word in line.split(maxsplit=2)[1:2]]

@@ -167,7 +167,7 @@ def _no_such_probes(tracefs: Tracefs, file: str) -> TracerError:
         "FC0714",
         "this kernel has no such probes of its own",
         notes=(f"there is no {tracefs.path(file)}",),
-        help=f"run a kernel that is built with {option}=y",
+        help=f"probe an event, `-f tracepoint:GROUP:NAME`, or boot a kernel with {option}=y",
     )
 
 

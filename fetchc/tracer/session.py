@@ -255,6 +255,10 @@ class Session:
         text = self._tracefs.read("events", "ftrace", "user_stack", "format")
         self._ring.expect_stacks(parse_format(text))
 
+    def copies(self, plan: Plan) -> bool:
+        """Whether :meth:`stacks` can copy the stack at a hit: an event has no registers."""
+        return plan.definitions[0][:1] != "e"
+
     @property
     def changes(self) -> deque[MappingChange]:
         """What changed the mappings of processes, where stacks are copied; to be taken out."""
@@ -281,8 +285,9 @@ class Session:
 
     def _install(self) -> None:
         plans, self._added = self._added, []
-        if any(plan.walks for plan in plans):
-            raise refused("FC0314", "a definition has no loop", notes=(ONLY_EBPF,))
+        for plan in plans:
+            if (alone := plan.ebpf_alone) is not None:
+                raise refused(*alone)
         events = kernel_events(plans, self._filters, kernel(running_version()))
         if not events:
             return

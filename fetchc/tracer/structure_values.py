@@ -819,7 +819,7 @@ class LeafMakers:
         return make
 
     def _residence(self, guard: Guard) -> Residence | None:
-        if not guard.read_checks:
+        if not guard.read_checks or self.unread is not None:
             return None
         from fetchc.tracer.guards import Residence
 

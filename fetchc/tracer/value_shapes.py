@@ -557,15 +557,20 @@ Shape = (
 )
 
 
-def texts_in(part: object) -> set[str]:
-    """All texts in a shape or a part of one, the names of fields among them."""
+def texts_in(part: object, read_checks: bool = True) -> set[str]:
+    """All texts in a shape or a part of one, the names of fields among them.
+
+    ``read_checks``: also those that only say whether memory could be read.
+    """
     match part:
         case str():
             return {part}
+        case Guard() if not read_checks:
+            return {part.field}
         case Record():
             names: tuple[str, ...] = type(part).__match_args__
-            return {found for name in names for found in texts_in(getattr(part, name))}
+            return {one for name in names for one in texts_in(getattr(part, name), read_checks)}
         case tuple():
-            return {found for one in part for found in texts_in(one)}
+            return {found for one in part for found in texts_in(one, read_checks)}
         case _:
             return set()

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 import fetchc
-from tests.support.kernel_lab import LabKernel
+from tests.support.kernel_lab import SOURCES, LabKernel, built
 from tests.support.kernel_lab_calls import (
     ARM_LARGE_FILE,
     COMM,
@@ -37,6 +37,7 @@ FILE = (
 OPEN = ("path=filename", "flags=how->flags", "mode=how->mode")
 # From here on the kernel compiles such expressions itself.
 BTF_ARGUMENTS = (6, 12)
+MISSES = (6, 7)  # from here on the kernel says of a link how many hits its probe has missed
 UNTRACEABLE = {"x86_64": "irqentry_enter", "aarch64": "el0_svc"}
 Row = tuple[str | int, ...]
 
@@ -167,6 +168,73 @@ def test_fetchc_itself_traces_the_kernel_it_runs_on(lab_kernel: LabKernel) -> No
                 traced(guest, "-x", "kernel", "-f", UNTRACEABLE[lab_kernel.machine.name])
         for file in ("uprobe_events", "kprobe_events"):
             assert guest.read(f"{TRACEFS}/{file}") == ""
+
+
+@pytest.mark.long
+def test_programs_see_what_definitions_see(lab_kernel: LabKernel) -> None:
+    reason = why_no_python(lab_kernel)
+    if reason:
+        pytest.skip(reason)
+    content = {
+        **files(lab_kernel),
+        "calls": program(lab_kernel),
+        "sleepers": built(lab_kernel.machine, SOURCES / "sleepers.c", "-O1", "-pthread"),
+    }
+    named = (f"name={NAME}", "count")
+    asked = [
+        (*named, "flags=file->f_flags", "mode=file->f_inode->i_mode", "-f", "vfs_read"),
+        ("$retval", "--return", "-f", "vfs_read"),
+        (
+            "filename",
+            "how->flags",
+            "$comm",
+            "--filter",
+            "how->flags > 33000",
+            "-f",
+            "do_sys_openat2",
+        ),
+    ]
+    if version(lab_kernel) >= BTF_ARGUMENTS:
+        asked += [
+            (*named, "$retval", "--latency", "-f", "vfs_read"),
+            (*named, "$retval", "--return", "-f", "vfs_read"),
+            (*named, "-f", "fprobe:vfs_read"),
+            ("buf[0:count]", "*pos", "--filter", "count < 100", "-f", "vfs_write"),
+            ("filename", "*how", "-f", "do_sys_openat2"),
+            (*named, "$retval", "--return", "-f", "fprobe:vfs_read"),
+            ("filename", "flags", "-f", "tracepoint:syscalls:sys_enter_openat"),
+            ("old=task->comm", "new=comm", "-f", "rawtracepoint:task_rename"),
+        ]
+    with Guest(lab_kernel, content, 300) as guest:
+        for words in asked:
+            found = []
+            for engine in ("tracefs", "bpf"):
+                account, shown, text = traced(guest, *words, "-x", "kernel", "--engine", engine)
+                assert {one["pid"] for one in shown} == {account.process}, text
+                found.append([args(one) for one in shown])
+            by_definition, by_program = found
+            assert by_program, words
+            assert by_program == by_definition, words
+            spoilt = (f"name={NAME}", "count=file->f_flags", *words[2:])
+            if words[:2] == named:
+                _, shown, text = traced(guest, *spoilt, "-x", "kernel", "--engine", "bpf")
+                assert [args(one) for one in shown] != by_definition, text
+        # Of all calls that wait: a return probe has room for some, such a program for all of them.
+        run = (interpreter(guest.kernel), "-m", "fetchc", "trace", "--count-by", "$retval")
+        where = ("--return", "-x", "kernel", "-f", "hrtimer_nanosleep", "--engine", "bpf")
+        text = guest.run(*run, *where, "--", "/sleepers", "100")
+        assert "  100  100.0%" in text, text
+        words = (*run, "--filter", "%sp != 0", *where, "--", "/sleepers", "100")
+        if version(lab_kernel) < MISSES:
+            with pytest.raises(LabError, match=r"FC0718[\s\S]*which returns its probes miss"):
+                guest.run(*words)
+            return
+        text = guest.run(*words)
+        missed = re.search(r"warning: (\d+) returns were missed", text)
+        counted = re.search(r"(\d+)  100.0%", text)
+        assert missed, text
+        assert counted, text
+        assert int(missed[1]) + int(counted[1]) == 100, text
 
 
 def definitions_stay_until_they_are_removed(guest: Guest) -> None:

@@ -33,7 +33,7 @@ from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import BpfMachine, bpf_machine
 from fetchc.tracer import tables
-from fetchc.tracer.bpf import bpf_session
+from fetchc.tracer.bpf import bpf_session, kernel_probes
 from fetchc.tracer.bpf.bpf_session import BpfSession, unable
 from fetchc.tracer.bpf.system_calls import Bpf
 from fetchc.tracer.events import Event, Plan
@@ -461,11 +461,14 @@ def test_a_plan_of_definitions_alone_is_refused(program: Path) -> None:
         session.add(probe.plan(["how"], session.group, "look"))  # the name is free
 
 
-def test_what_it_cannot_do_is_refused(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_what_it_cannot_do_is_refused(
+    program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_probes, "KPROBES", "/none")
     done = trace(capfd, "--engine", "bpf", "-x", "kernel", "-f", "vfs_read")
     assert done.status == 4
     assert "error[FC0718]: eBPF cannot be used" in done.errors
-    assert "it does not probe the kernel" in done.errors
+    assert "this kernel is built without CONFIG_KPROBE_EVENTS" in done.errors
 
 
 def test_the_missing_capabilities_are_named(program: Path) -> None:
@@ -607,7 +610,7 @@ def test_the_kernel_walks_as_the_steps_say(lab: Lab, program: Path) -> None:
         entries += len(wanted.walks[0].entries)
 
     check()
-    assert min(found, entries) > WALKS // 5
+    assert min(found, entries) > WALKS // 10
 
 
 def run(

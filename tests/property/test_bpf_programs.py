@@ -30,6 +30,7 @@ from fetchc.ir.fetch import (
     Cursor,
     Deref,
     Fetch,
+    KernelValue,
     Part,
     Register,
     Scalar,
@@ -61,8 +62,10 @@ from fetchc.ir.steps import (
     EmitMemory,
     Loop,
     Program,
+    Slot,
     counting_steps,
     steps_of,
+    unsupported,
 )
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel
@@ -70,7 +73,7 @@ from fetchc.tracer.bpf.counting import Counting, row_of
 from fetchc.tracer.events import Plan
 from fetchc.tracer.tables import Table
 from tests.support import fetches
-from tests.support.bpf_machine import BpfMachine
+from tests.support.bpf_machine import CONTEXT, BpfMachine
 
 KERNEL = kernel("6.18")
 X86 = bpf_machine("x86_64")
@@ -752,3 +755,79 @@ def test_ends_are_right_where_others_count_at_the_same_time() -> None:
     assert len(machine.submitted) == 1
     ((_, place),) = machine.entries.items()
     assert struct.unpack_from("<Q", machine.values, place + Entry.HITS) == (0,)
+
+
+# ------------------------------------------------------------------------------
+# Tracepoints: the context is a record, or arguments, and some memory is the kernel's.
+
+KERNEL_MEMORY = 0xFFFF_8880_0000_1000
+NAMED = ("$small", "$wide", "$name", "$said", "$pointer")
+LAYOUT = tuple(
+    Slot(name, *place)
+    for name, place in zip(
+        NAMED,
+        [(8, 2, True, None, False), (16, 8, False, None, False), (24, 1, True, 8, False),
+         (32, 4, False, None, True), (40, 8, False, None, False)],
+        strict=True,
+    )
+)  # fmt: skip
+
+
+def of_context(pointer: int) -> tuple[bytes, State]:
+    """A record of an event, and the thread that made it."""
+    context = struct.pack("<Qh6xQ8sIIQ", 0, -2, 1 << 63, b"a name", 6 << 16 | 48, 0, pointer)
+    context += b"later\0" + bytes(16)
+    regions = {CONTEXT: context, 0x5000: b"of user\0", KERNEL_MEMORY: b"of kernel\0"}
+
+    def read(address: int, size: int) -> bytes | None:
+        for start, data in regions.items():
+            if start <= address < start + len(data):
+                found = data[address - start :][:size]
+                return found if len(found) == size else None
+        return None
+
+    return context, State({}, read, 0, b"task", context=CONTEXT)
+
+
+def of_event(name: str) -> KernelValue:
+    return KernelValue("event_field", name)
+
+
+@pytest.mark.parametrize("pointer", [0x5000, KERNEL_MEMORY, 0x9000])
+@pytest.mark.parametrize("user", [False, True])
+def test_what_a_tracepoint_passes_is_recorded(pointer: int, user: bool) -> None:
+    listed = [
+        Fetch(of_event("$small"), Scalar("s", 16)),
+        Fetch(of_event("$wide"), Scalar("u", 64)),
+        Fetch(of_event("$name"), Text()),
+        Fetch(of_event("$said"), Text()),
+        Fetch(Deref(of_event("$pointer"), 0), Text(user)),
+        Fetch(Deref(of_event("$pointer"), 1, user), Scalar("u", 32)),
+        Fetch(Deref(of_event("$pointer"), 3, user), Bits(3, 1, 8)),
+        Fetch(KernelValue("event_array", "$name"), Word()),
+        Fetch(Deref(KernelValue("event_array", "$name"), 2), Scalar("u", 32)),
+        Fetch(KernelValue("comm", "$COMM"), Text()),
+    ]
+    assert [unsupported(one, LAYOUT) for one in listed] == [None] * len(listed)
+    fields = [(f"f{number}", one) for number, one in enumerate(listed)]
+    program = steps_of(fields, "sp", "ax", context=LAYOUT)
+    context, state = of_context(pointer)
+    machine = BpfMachine(context, state.read)
+    assert X86 is not None
+    code = ring_record(
+        program, X86, bpf_rules((6, 18)), Maps(5, 6), POINT, False, False, probed="tracepoint"
+    )
+    machine.run(code.instructions)
+    allowed = pointer == 0x5000 or (pointer == KERNEL_MEMORY and not user)
+    wanted = record(program, state if allowed else of_context(0x9000)[1], 4096)
+    (data,) = machine.submitted
+    assert unlike(program, data, wanted) == ""
+    assert unlike(program, data, record(program, of_context(0x5001)[1], 4096))
+
+
+def test_what_is_not_in_the_context_is_refused() -> None:
+    assert unsupported(Fetch(of_event("$other"), Word()), LAYOUT)
+    assert unsupported(Fetch(of_event("$small"), Scalar("s", 32)), LAYOUT)
+    assert unsupported(Fetch(of_event("$wide"), Text()), LAYOUT)
+    assert unsupported(Fetch(of_event("$said"), Scalar("u", 32)), LAYOUT)
+    assert unsupported(Fetch(of_event("$wide"), Word())), "no context, no field"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fetchc.emit.bpf_assembler import Instruction
 from fetchc.emit.bpf_calls import CALL_BYTES, OPEN_BYTES
 
-MASK = (1 << 64) - 1
+MASK, MASK_48 = (1 << 64) - 1, (1 << 48) - 1
 CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES, THREADS = (
     number << 48 for number in range(0x1001, 0x1008)
 )
@@ -193,17 +193,23 @@ class BpfMachine:
             case 16:
                 self._write(one, self.comm[: two - 1].ljust(two, b"\0"))
                 return 0
+            case 4 if three & ~MASK_48 == STACK:
+                memory, place = self._memory(three, two)
+                self._write(one, bytes(memory[place : place + two]))
+                return 0
             case 112 if not self._present(three, two):
                 self._write(one, bytes(two))
                 return -14
-            case 112 | 148:
+            case 4 | 112 | 148:
                 self.brought |= {three >> 12, three + two - 1 >> 12}
-                raw = self.read(three, two)
+                raw = None if helper != 4 and self._of_kernel(three) else self._any(three, two)
                 there = raw is not None and len(raw) == two
                 self._write(one, raw if raw is not None and there else bytes(two))
                 return 0 if there else -14
-            case 114:
-                return self._text(one, two, three)
+            case 45 | 114:
+                return (
+                    -14 if helper == 114 and self._of_kernel(three) else self._text(one, two, three)
+                )
             case 131:
                 if self.full:
                     return 0
@@ -252,6 +258,16 @@ class BpfMachine:
     def _present(self, address: int, size: int) -> bool:
         return self.resident or {address >> 12, address + size - 1 >> 12} <= self.brought
 
+    @staticmethod
+    def _of_kernel(address: int) -> bool:
+        return bool(address >> 48)
+
+    def _any(self, address: int, size: int) -> bytes | None:
+        # What the kernel gave the program is memory of its own.
+        if address & ~MASK_48 == CONTEXT:
+            return self.context[address & MASK_48 :][:size]
+        return self.read(address, size)
+
     def _write(self, address: int, raw: bytes) -> None:
         memory, place = self._memory(address, len(raw))
         memory[place : place + len(raw)] = raw
@@ -260,7 +276,7 @@ class BpfMachine:
         found = b""
         while len(found) < size - 1:
             at = start + len(found) & MASK
-            one = self.read(at, 1) if self._present(at, 1) else None
+            one = self._any(at, 1) if self._present(at, 1) else None
             if not one:
                 return -14
             if one == b"\0":

@@ -134,6 +134,15 @@ class BtfProgram(WithoutDwarf):
             found.append(Variable(name, target, "parameter", own, 0))
         return tuple(found)
 
+    def words_passed(self, function: Function) -> int | None:
+        """How many words are passed to a function; None where a parameter may be several."""
+        words = self._prototype(function).words
+        passed = [self._types.bare(type_id) for type_id in words[1::2]]
+        # Three dots are a parameter without a type.
+        if any(one is None or one.kind in ("STRUCT", "UNION") for one in passed):
+            return None
+        return len(passed)
+
     def _name(self, number: int) -> str:
         return self._btf.text(self._btf.entry(number).name)
 

@@ -24,7 +24,7 @@ from fetchc.emit.bpf_steps import (
     TooLarge,
     text_rooms,
 )
-from fetchc.ir.fetch import Decode
+from fetchc.ir.fetch import Decode, Symbol
 from fetchc.ir.steps import (
     ADDRESS,
     CPU,
@@ -44,8 +44,9 @@ from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture, architecture_key
 from fetchc.tracer.bpf.bpf_filters import passing
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
-from fetchc.tracer.bpf.counting import Counting, Entering, counting, identified, row_of, used_texts
+from fetchc.tracer.bpf.counting import Counting, Entering, counting, identified, row_of
 from fetchc.tracer.bpf.features import Refused, tried_features
+from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
@@ -56,6 +57,7 @@ from fetchc.tracer.bpf.system_calls import (
 from fetchc.tracer.decode import Decoder
 from fetchc.tracer.events import COMM, ELAPSED, BpfRecord, EventValue, Field, Format
 from fetchc.tracer.install import ProbedPlace, probed_place
+from fetchc.tracer.kallsyms import refuse_ambiguous, why_absent
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.trace_instance import Processes, all_threads, check_namespace
@@ -68,9 +70,10 @@ if TYPE_CHECKING:
 
     from fetchc.emit.bpf_steps import Code
     from fetchc.ir.fetch import Fetch, Term
-    from fetchc.ir.steps import Program
+    from fetchc.ir.steps import Program, Slot
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
     from fetchc.target.kernel_versions import Version
+    from fetchc.tracer.bpf.kernel_probes import KernelProbe
     from fetchc.tracer.events import Event, MappingChange, Plan
     from fetchc.tracer.filter_conditions import Filter
     from fetchc.tracer.tables import Row
@@ -144,15 +147,27 @@ def unable(plans: Iterable[Plan]) -> str | None:
     if "programs" not in rules.features:
         return "Linux 5.8 is the first with all that it needs"
     for plan in plans:
-        if plan.of_kernel:
-            return "it does not probe the kernel"
         if len(plan.fields) != len(plan.definitions):
             return f"the plan `{plan.event}` lacks the fetches of its definitions"
-        for fields in plan.fields:
-            reason = next((why for _, one in fields if (why := unsupported(one))), None)
+        for line, fields in zip(plan.definitions, plan.fields, strict=True):
+            context: tuple[Slot, ...] = ()
+            if plan.of_kernel:
+                try:
+                    probe = kernel_probe(plan, line)
+                except Unprobed as unprobed:
+                    return str(unprobed)
+                missing = missing_capabilities(probe.capabilities)
+                if missing:
+                    return f"this process lacks {' and '.join(missing)}"
+                at_return = probe.kind == "function" and probe.returning
+                if at_return and "kprobe_misses" not in rules.features:
+                    return "Linux 6.7 is the first that says which returns its probes miss"
+                context = probe.context
+            fields = recorded_fields(plan, fields)
+            reason = next((why for _, one in fields if (why := unsupported(one, context))), None)
             if reason is not None:
                 return reason
-            program = program_of(fields)
+            program = program_of(fields, context=context)
             behind = plan.kind == "return" and "get_func_ip" not in rules.helpers
             if behind and any(isinstance(step, LoadBias) for step in program.steps):
                 return "Linux 6.6 is the first that says at a return where the file is"
@@ -223,6 +238,7 @@ class BpfSession(Session):
         self._calls: int | None = None
         self._stack: StackRoom | None = None
         self._filled: list[_Filled] = []
+        self._of_kernel: list[tuple[KernelProbe, int, int]] = []  # with programs and links
         self._totals = bytes(_COUNTERS)
         self._rules, machine = running()
         if machine is None:
@@ -300,6 +316,8 @@ class BpfSession(Session):
 
         self.entered()
         machines = sampled_machines() if copied is not None else {}
+        if not all(self.copies(one) for one in self._added):
+            machines = {}
         if copied is None or not machines:
             self._stack = StackRoom(0, 0, _WALKED)
             self._bpf_ring.split = WalkedStacks(self._stack).split
@@ -309,6 +327,10 @@ class BpfSession(Session):
         self._bpf_ring.split = CopiedStacks(self._stack, self._machine, machines).split
         mappings = self._bpf_ring.mappings = PerfRing(copied, machines)
         mappings.open(range(os.cpu_count() or 1), _MAPPINGS_KIB)
+
+    def copies(self, plan: Plan) -> bool:
+        """As that of every session; in the kernel the program's registers have to be asked for."""
+        return not plan.of_kernel or "task_pt_regs" in self._rules.helpers
 
     @property
     def changes(self) -> deque[MappingChange]:
@@ -342,13 +364,13 @@ class BpfSession(Session):
         forking = find_tracefs().read("events", "sched", "sched_process_fork", "format")
         format = parse_format(forking)
         child = next(one.offset for one in format.fields if one.name == "child_pid")
-        program = self._load(children_code(rules, maps, child), {}, tracepoint=True)
+        program = self._load(children_code(rules, maps, child), {}, kind="tracepoint")
         self._links += self._bpf.attach_tracepoint(program, format.id)
         codes = {"sched_process_exit": ended_code(rules, maps)}
         if waiting:
             codes["sched_process_exec"] = executed_code(rules, maps)
         for name, code in codes.items():
-            program = self._load(code, {}, raw_tracepoint=True)
+            program = self._load(code, {}, kind="raw_tracepoint")
             self._links += self._bpf.attach_raw_tracepoint(program, name)
         return self._followed
 
@@ -375,7 +397,11 @@ class BpfSession(Session):
 
     def _attach(self, plans: Sequence[Plan]) -> None:
         groups: dict[_Group, list[tuple[Point, ProbedPlace, Plan]]] = {}
+        refuse_ambiguous([line for plan in plans if plan.of_kernel for line in plan.definitions])
         for plan in plans:
+            if plan.of_kernel:
+                self._attach_kernel(plan)
+                continue
             numbers: dict[Program, int] = {}
             counting = self._countings.get(plan.event)
             for at, line in enumerate(plan.definitions):
@@ -383,7 +409,9 @@ class BpfSession(Session):
                 call = counting.calls[at] if counting is not None and counting.calls else None
                 program, counted, number = None, None, 0
                 if not isinstance(counting, Entering):
-                    program = self._program_of(plan, fields, call is not None)
+                    program = program_of(
+                        recorded_fields(plan, fields), ELAPSED if call is not None else ""
+                    )
                     if program not in numbers:
                         numbers[program] = self._number(plan, program, call is not None)
                     number = numbers[program]
@@ -402,10 +430,36 @@ class BpfSession(Session):
                 for one in points:
                     self._attach_group(group, [one])
 
-    def _program_of(self, plan: Plan, fields: Sequence[tuple[str, Fetch]], timed: bool) -> Program:
-        probing = {one.field for one in plan.fault_probes} - used_texts(plan)
-        wanted = tuple([(name, fetch) for name, fetch in fields if name not in probing])
-        return program_of(wanted, ELAPSED if timed else "")
+    def _attach_kernel(self, plan: Plan) -> None:
+        for line, fields in zip(plan.definitions, plan.fields, strict=True):
+            probe = kernel_probe(plan, line)
+            program = program_of(recorded_fields(plan, fields), context=probe.context)
+            point = Point(self._number(plan, program, False), 0, probe.returning)
+            try:
+                code = ring_record(
+                    program,
+                    self._machine,
+                    self._rules,
+                    self._maps(),
+                    point,
+                    probe.returning,
+                    False,
+                    stack=self._stack,
+                    probed=probe.probed,
+                )
+            except TooLarge as large:
+                raise cannot(str(large)) from None
+            loaded = self._load(code, _labels(plan), kind=probe.program, function=probe.function)
+            try:
+                opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
+                self._links += opened
+                self._of_kernel.append((probe, loaded, opened[0]))
+            except OSError as error:
+                name = plan.function or plan.event
+                notes = (f"its error is: {error.strerror}", *why_absent(line))
+                raise refused(
+                    "FC0705", f"the kernel refused a probe of `{name}`", notes=notes
+                ) from error
 
     def _number(self, plan: Plan, program: Program, timed: bool) -> int:
         # Of a layout of records: the addresses of a plan can have several.
@@ -531,16 +585,12 @@ class BpfSession(Session):
         labels: dict[str, str],
         sleepable: bool = False,
         multi: bool = False,
-        tracepoint: bool = False,
-        raw_tracepoint: bool = False,
+        kind: str = "probe",
+        function: int = 0,
     ) -> int:
         try:
             file = self._bpf.load(
-                code,
-                sleepable=sleepable,
-                multi=multi,
-                tracepoint=tracepoint,
-                raw_tracepoint=raw_tracepoint,
+                code, sleepable=sleepable, multi=multi, kind=kind, function=function
             )
         except OSError as error:
             raise _kernel_refused("an eBPF program", error) from error
@@ -554,6 +604,7 @@ class BpfSession(Session):
     def stop(self) -> None:
         """Take all programs off. What happened until now can still be read."""
         with shielded():
+            self._missed = self.missed
             self._running = False
             while self._links:
                 os.close(self._links.pop())
@@ -575,8 +626,18 @@ class BpfSession(Session):
 
     @property
     def missed(self) -> tuple[int, int]:
-        """Never one: they are counted of the kernel's own functions."""
-        return 0, 0
+        """As that of every session, as far as the kernel counts them."""
+        if self._running:
+            self._missed = self._missed_now()
+        return self._missed
+
+    def _missed_now(self) -> tuple[int, int]:
+        counted = [0, 0]
+        for probe, program, link in self._of_kernel:
+            counted[probe.returning] += self._bpf.missed_runs(program)
+            if probe.kind == "function" and "kprobe_misses" in self._rules.features:
+                counted[probe.returning] += self._bpf.missed_hits(link)
+        return counted[0], counted[1]
 
     def close(self) -> None:
         """Take everything away again. Can be called twice."""
@@ -606,10 +667,25 @@ RECORDED = _Recorded()
 """What a decoder asks for processes, of records that have them."""
 
 
+def recorded_fields(
+    plan: Plan, fields: Sequence[tuple[str, Fetch]]
+) -> tuple[tuple[str, Fetch], ...]:
+    """Those of the fields that records of eBPF programs need, which have fault bits.
+
+    Without what only says whether memory could be read.
+    """
+    used = {text for one in plan.values for text in texts_in(one.shape, read_checks=False)}
+    probing = {one.field for one in plan.fault_probes}
+    probing |= {name for name, fetch in fields if isinstance(fetch.store, Symbol)}
+    return tuple([(name, fetch) for name, fetch in fields if name not in probing - used])
+
+
 @lru_cache(maxsize=1024)  # many functions have the same
-def program_of(fields: tuple[tuple[str, Fetch], ...], elapsed: str = "") -> Program:
-    """The steps of an event's fields, on the running machine; ``elapsed`` as for `steps_of`."""
-    return steps_of(fields, *_registers(), elapsed)
+def program_of(
+    fields: tuple[tuple[str, Fetch], ...], elapsed: str = "", context: tuple[Slot, ...] = ()
+) -> Program:
+    """The steps of an event's fields, on the running machine; see :func:`steps_of`."""
+    return steps_of(fields, *_registers(), elapsed, context)
 
 
 def _registers() -> tuple[str, str]:

@@ -43,6 +43,9 @@ def tried_features(bpf: Bpf, rules: BpfRules) -> frozenset[str]:
         found.add("programs")
     if _loads(bpf, _with_context(helpers["get_attach_cookie"])):
         found.add("cookies")
+    registers = helpers["get_current_task_btf"], helpers["task_pt_regs"]
+    if _loads(bpf, _of_task(*registers)):
+        found.add("task_registers")
     if _loads(bpf, _exchange()):
         found.add("compare_exchange")
     if _loads(bpf, _looping(helpers["loop"])):
@@ -54,7 +57,7 @@ def tried_features(bpf: Bpf, rules: BpfRules) -> frozenset[str]:
     return frozenset(found)
 
 
-_BY_VERSION = ("memlock_free",)
+_BY_VERSION = ("memlock_free", "kprobe_misses")
 
 
 def _reason(error: OSError) -> str:
@@ -131,6 +134,15 @@ def _looping(helper: int) -> Code:
     function = len(asm)
     asm.end()
     return Code(asm.instructions(), (), (function,))
+
+
+def _of_task(task: int, registers: int) -> Code:
+    asm = Assembler()
+    asm.call(task)
+    asm.move(R1, R0)
+    asm.call(registers)
+    asm.end()
+    return Code(asm.instructions(), ())
 
 
 def _exchange() -> Code:

@@ -69,7 +69,7 @@ class SampledPrograms:
         try:
             buffer = self._map("percpu_array", sampled_bytes(steps, self._rules) + 7 & -8, 1)
             code = sampled_record(steps, self._machine, self._rules, number, buffer, self._outputs)
-            program = self._bpf.load(code, perf_event=True)
+            program = self._bpf.load(code, kind="perf_event")
         except (TooLarge, ProgramRefused) as refused:
             raise cannot(str(refused)) from None
         self._open.append(program)

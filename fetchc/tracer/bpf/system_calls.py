@@ -26,8 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["Attachment", "Bpf", "ProgramRefused", "lift_memory_limit", "missing_capabilities"]
 
 _MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY = 0, 1, 2, 4
-_PROG_LOAD, _RAW_TRACEPOINT_OPEN, _BTF_LOAD, _LINK_CREATE = 5, 17, 18, 28
-_KPROBE, _TRACEPOINT, _OF_PERF_EVENT, _RAW_TRACEPOINT = 2, 5, 7, 17  # BPF_PROG_TYPE_*
+_PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
+_OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 15, 17
+# Byte offsets in struct bpf_prog_info and struct bpf_link_info (of a kprobe): 64 bits each.
+_RECURSION_MISSES, _KPROBE_MISSED = 208, 48
+# BPF_PROG_TYPE_*
+_KINDS = {
+    "probe": 2,
+    "tracepoint": 5,
+    "perf_event": 7,
+    "raw_tracepoint": 17,
+    "entry": 26,
+    "return": 26,
+}
+_EXPECTED = {"entry": 24, "return": 25}  # BPF_TRACE_FENTRY, BPF_TRACE_FEXIT
 _PERF_EVENT, _UPROBE_MULTI = 41, 48  # BPF_PERF_EVENT, BPF_TRACE_UPROBE_MULTI
 _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
 _SHARED = 1 << 10  # BPF_F_MMAPABLE, from 5.5 on
@@ -43,7 +55,7 @@ _BTF_MAGIC, _INT, _FUNC, _FUNC_PROTO = 0xEB9F, 1, 12, 13  # Documentation/bpf/bt
 _FIRST_FUNCTION = 3  # the number of the first function among those types
 _STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
 _GLOBAL_EXPEDITED = 1 << 1  # MEMBARRIER_CMD_GLOBAL_EXPEDITED: a barrier of the caller, too
-_PMU = "/sys/bus/event_source/devices/uprobe/type"
+_UNIT = "/sys/bus/event_source/devices/{}/type"
 
 
 class Attachment:
@@ -149,27 +161,25 @@ class Bpf:
         *,
         sleepable: bool = False,
         multi: bool = False,
-        tracepoint: bool = False,
-        perf_event: bool = False,
-        raw_tracepoint: bool = False,
+        kind: str = "probe",
+        function: int = 0,
     ) -> int:
-        """A program for probes (or a tracepoint, an event of perf that counts).
+        """A program for probes, or for a ``tracepoint``, a ``raw_tracepoint``, a ``perf_event``.
 
+        Or for the ``entry`` or the ``return`` of the kernel's function with that number in its BTF.
         ``multi``: it is attached to many at once. Raises ProgramRefused where the verifier refuses
         it, with its reason.
         """
-        kind = _TRACEPOINT if tracepoint else _OF_PERF_EVENT if perf_event else _KPROBE
-        kind = _RAW_TRACEPOINT if raw_tracepoint else kind
         flags = _SLEEPABLE if sleepable else 0
-        expected = _UPROBE_MULTI if multi else 0
+        expected = _UPROBE_MULTI if multi else _EXPECTED.get(kind, 0)
         try:
-            return self._load(kind, code, flags, expected, None)
+            return self._load(_KINDS[kind], code, flags, expected, function, None)
         except OSError as refused:
             if refused.errno in (errno.EPERM, errno.ENOSYS, errno.ENOMEM):
                 raise
             log = ctypes.create_string_buffer(_LOG_BYTES)
             try:  # a second time, for the reason
-                return self._load(kind, code, flags, expected, log)
+                return self._load(_KINDS[kind], code, flags, expected, function, log)
             except OSError as again:
                 said = log.value.decode("utf-8", "replace").splitlines()
                 raise ProgramRefused(again, said) from None
@@ -180,6 +190,7 @@ class Bpf:
         code: Code,
         flags: int,
         expected: int,
+        function: int,
         log: ctypes.Array[ctypes.c_char] | None,
     ) -> int:
         raw = code.bytes()
@@ -202,6 +213,8 @@ class Bpf:
             expected,
         )
         if not code.functions:
+            if function:
+                attributes += struct.pack("=36xI", function)
             return self._bpf(_PROG_LOAD, attributes)
         firsts = (0, *code.functions)
         types = self._functions(len(firsts))
@@ -212,6 +225,8 @@ class Bpf:
         listed = ctypes.create_string_buffer(b"".join(infos), 8 * len(infos))
         try:
             attributes += struct.pack("=IIQI", types, 8, place(listed), len(infos))
+            if function:
+                attributes += struct.pack("=16xI", function)
             return self._bpf(_PROG_LOAD, attributes)
         finally:
             os.close(types)
@@ -267,27 +282,63 @@ class Bpf:
         self, program: int, path: str, point: Attachment, returning: bool, with_cookie: bool
     ) -> list[int]:
         """An event of perf for one point, which runs the program; by a link if with a cookie."""
-        with open(_PMU, encoding="ascii") as file:
-            kind = int(file.read())
-        name = ctypes.create_string_buffer(os.fsencode(path))
         config = point.reference << _REFERENCE_SHIFT | (_RETURN if returning else 0)
+        event = self._probe("uprobe", config, path, point.offset)
+        return self._run_by(event, program, point.cookie, with_cookie)
+
+    def attach_kprobe(
+        self, program: int, function: str, offset: int, returning: bool, with_link: bool
+    ) -> list[int]:
+        """An event of perf for an instruction of the kernel, or for the returns of a function.
+
+        ``with_link``: the first is a link, of which :meth:`missed_hits` knows.
+        """
+        event = self._probe("kprobe", _RETURN if returning else 0, function, offset)
+        return self._run_by(event, program, 0, with_link)
+
+    def missed_runs(self, program: int) -> int:
+        """How often a program was not run, as one ran already; 0 before Linux 5.12, too."""
+        return self._number_in(program, _RECURSION_MISSES)
+
+    def missed_hits(self, link: int) -> int:
+        """How many hits a kernel probe has missed, from Linux 6.7 on."""
+        return self._number_in(link, _KPROBE_MISSED)
+
+    def _number_in(self, file: int, offset: int) -> int:
+        # An older kernel knows a shorter structure, and leaves the rest at 0.
+        info = ctypes.create_string_buffer(offset + 8)
+        asked = struct.pack("=IIQ", file, len(info), ctypes.addressof(info))
+        self._bpf(_OBJ_GET_INFO_BY_FD, asked)
+        return int(struct.unpack_from("=Q", info, offset)[0])
+
+    def _probe(self, unit: str, config: int, name: str, offset: int) -> int:
+        with open(_UNIT.format(unit), encoding="ascii") as file:
+            kind = int(file.read())
+        place = ctypes.create_string_buffer(os.fsencode(name))
         event = bytearray(_EVENT_BYTES)
         struct.pack_into("=IIQ", event, 0, kind, _EVENT_BYTES, config)
-        struct.pack_into("=QQ", event, 56, ctypes.addressof(name), point.offset)
-        return self._run_by(self._event(bytes(event)), program, point.cookie, with_cookie)
+        struct.pack_into("=QQ", event, 56, ctypes.addressof(place), offset)
+        return self._event(bytes(event))
+
+    def attach_raw_tracepoint(self, program: int, name: str) -> list[int]:
+        """A link for the tracepoint of that name, without its record.
+
+        It is let go of at once: an event of perf waits for RCU, some 80 ms each.
+        """
+        place = ctypes.create_string_buffer(os.fsencode(name))
+        return [self._open(program, ctypes.addressof(place))]
+
+    def attach_function(self, program: int) -> list[int]:
+        """A link for the function that the program was loaded for."""
+        return [self._open(program, 0)]
+
+    def _open(self, program: int, name: int) -> int:
+        return self._bpf(_RAW_TRACEPOINT_OPEN, struct.pack("=QI4x", name, program))
 
     def attach_tracepoint(self, program: int, number: int) -> list[int]:
         """An event of perf for the tracepoint of that number in tracefs."""
         event = struct.pack("=IIQ", _TRACEPOINT_EVENT, _EVENT_BYTES, number)
         return self._run_by(self._event(event.ljust(_EVENT_BYTES, b"\0")), program, 0, False)
-
-    def attach_raw_tracepoint(self, program: int, name: str) -> list[int]:
-        """A tracepoint without its record. It is let go of at once: an event of perf waits for RCU,
-        some 80 ms each.
-        """
-        named = ctypes.create_string_buffer(name.encode())
-        attributes = struct.pack("=QI4x", ctypes.addressof(named), program)
-        return [self._bpf(_RAW_TRACEPOINT_OPEN, attributes)]
 
     def _event(self, attributes: bytes) -> int:
         # Of all processes; the processor is named, and the event is of all of them even so.
