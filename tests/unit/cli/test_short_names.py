@@ -6,6 +6,7 @@ import errno
 import os
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -75,6 +76,11 @@ def test_the_children_of_a_server_are_meant_with_it(tmp_path: Path) -> None:
         assert child.stdout is not None
         child.stdout.readline()
         family = completed("trace", "-f", "f", "-p", name).pids
+        for _ in range(100):  # the child's own child has the name until it runs `sleep`
+            if len(family) == 2:
+                break
+            time.sleep(0.05)
+            family = completed("trace", "-f", "f", "-p", name).pids
         assert child.pid in family
         assert len(family) == 2
         for pid in family:
