@@ -16,7 +16,8 @@ from fetchc.ir.evaluate import State, evaluate
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Text, Value
 from fetchc.ir.fetch_rules import verify
-from fetchc.ir.steps import PAGE_BYTES, steps_of
+from fetchc.ir.step_lowering import steps_of
+from fetchc.ir.steps import PAGE_BYTES
 from fetchc.target.bpf_rules import bpf_rules
 from fetchc.target.kernel_versions import kernel
 from fetchc.target.machines import architecture

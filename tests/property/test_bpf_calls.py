@@ -16,7 +16,8 @@ from fetchc.emit.bpf_steps import Maps, Point, Target
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Calculated, Deref, Register, StackPointer
-from fetchc.ir.steps import HEADER, TIMED_BITS, call_steps, counting_steps, steps_of
+from fetchc.ir.step_lowering import call_steps, counting_steps, steps_of
+from fetchc.ir.steps import HEADER, TIMED_BITS
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.counting import Counting, row_of
 from fetchc.tracer.events import ELAPSED, LATENCY, UNSEEN, Event, OpenCalls, Plan

@@ -13,7 +13,7 @@ from fetchc.emit.bpf_steps import Maps, Point
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Array, Decode, Deref, Fetch, Register, Scalar, Text
-from fetchc.ir.steps import filter_steps, steps_of
+from fetchc.ir.step_lowering import filter_steps, steps_of
 from fetchc.source import Span
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.bpf_filters import Passing, passing

@@ -44,6 +44,7 @@ from fetchc.ir.fetch import (
     relocated,
 )
 from fetchc.ir.fetch_rules import verify
+from fetchc.ir.step_lowering import counting_steps, steps_of, unsupported
 from fetchc.ir.steps import (
     ADDRESS,
     CHANGED,
@@ -63,9 +64,6 @@ from fetchc.ir.steps import (
     Loop,
     Program,
     Slot,
-    counting_steps,
-    steps_of,
-    unsupported,
 )
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel

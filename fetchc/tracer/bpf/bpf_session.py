@@ -25,19 +25,8 @@ from fetchc.emit.bpf_steps import (
     text_rooms,
 )
 from fetchc.ir.fetch import Decode, Symbol
-from fetchc.ir.steps import (
-    ADDRESS,
-    CPU,
-    PROCESS,
-    Aggregate,
-    LoadBias,
-    Loop,
-    call_steps,
-    counting_steps,
-    filter_steps,
-    steps_of,
-    unsupported,
-)
+from fetchc.ir.step_lowering import call_steps, counting_steps, filter_steps, steps_of, unsupported
+from fetchc.ir.steps import ADDRESS, CPU, PROCESS, Aggregate, LoadBias, Loop
 from fetchc.record import Record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version

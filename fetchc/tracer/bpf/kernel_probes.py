@@ -48,7 +48,7 @@ class KernelProbe(Record):
     ``kind`` is ``function``, ``event`` or ``tracepoint``; ``entry`` or ``return`` of a function
     without a breakpoint. ``number`` is the event's, or the function's in the kernel's BTF,
     ``offset`` that of the instruction in the function, in bytes. ``context`` is what the program
-    finds: see :func:`fetchc.ir.steps.steps_of`.
+    finds: see :func:`fetchc.ir.step_lowering.steps_of`.
     """
 
     kind: str

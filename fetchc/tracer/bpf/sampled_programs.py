@@ -14,7 +14,8 @@ import struct
 
 from fetchc.emit.bpf_program import sampled_bytes, sampled_record
 from fetchc.emit.bpf_steps import TooLarge
-from fetchc.ir.steps import LoadBias, unsupported
+from fetchc.ir.step_lowering import unsupported
+from fetchc.ir.steps import LoadBias
 from fetchc.tracer.bpf.bpf_session import RECORDED, cannot, format_of, program_of, running, unable
 from fetchc.tracer.bpf.counting import used_texts
 from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, lift_memory_limit

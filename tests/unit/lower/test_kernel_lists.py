@@ -12,7 +12,8 @@ from fetchc.check.checker import Checker
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import Entries, record
 from fetchc.ir.fetch import Fetch, Word
-from fetchc.ir.steps import ENDED, UNREAD, Loop, steps_of
+from fetchc.ir.step_lowering import steps_of
+from fetchc.ir.steps import ENDED, UNREAD, Loop
 from fetchc.lower.arguments import lower
 from fetchc.lower.walks import walk
 from fetchc.syntax.expression_parser import parse_argument

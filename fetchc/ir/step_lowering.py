@@ -1,0 +1,685 @@
+"""Lowers the fetches of an event to the steps that record them.
+
+A pointer that several chains go through is read once, and neighbours in memory are read as one
+block. :func:`steps_of` records the fields of an event. :func:`counting_steps` has the kernel count
+hits instead: what the fields of a table's key record is the key of a map, and its last step,
+:class:`~fetchc.ir.steps.Aggregate`, adds the numbers to that key's entry.
+"""
+
+from __future__ import annotations
+
+from fetchc.ir.fetch import (
+    Absolute,
+    Array,
+    Bits,
+    Calculated,
+    Chosen,
+    Comm,
+    Cursor,
+    Deref,
+    Fetch,
+    Image,
+    Immediate,
+    KernelValue,
+    Part,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Symbol,
+    Text,
+    Walk,
+    Word,
+    body,
+    count_of,
+    element_of,
+    fixed_bytes,
+)
+from fetchc.ir.steps import (
+    COMM_BYTES,
+    HEADER,
+    NANOSECONDS,
+    PAGE_BYTES,
+    WALK_BYTES,
+    Aggregate,
+    Arithmetic,
+    Block,
+    Constant,
+    ContextAddress,
+    Elapsed,
+    EmitComm,
+    EmitMemory,
+    EmitNumber,
+    EmitText,
+    FaultBit,
+    Identify,
+    LoadBias,
+    Loop,
+    Measured,
+    Program,
+    ReadCursor,
+    ReadMemory,
+    ReadRegister,
+    Require,
+    Select,
+    Slot,
+    Step,
+    faults_of,
+    operands,
+    renumbered,
+)
+from fetchc.record import Record, assert_never
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from fetchc.ir.fetch import Store, Term, Value
+    from fetchc.ir.steps import Step
+
+__all__ = [
+    "call_steps",
+    "counting_steps",
+    "filter_steps",
+    "steps_of",
+    "unsupported",
+]
+
+_WORD_BYTES = 8
+_GAP = 32  # bytes between neighbours that are read with them
+_LARGEST_JOINED = 512  # bytes of a block with such gaps
+
+
+def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
+    """Why no steps give what ``fetch`` does, in words that complete "because"; None: they do.
+
+    ``context`` is what the kernel gives the program: see :func:`steps_of`.
+    """
+    value: Value = fetch.value
+    if isinstance(value, Walk):
+        starts = [one for term in value.start for one in _values_in(term)]
+        reasons = [unsupported(Fetch(one, Word()), context) for one in starts]
+        return next(filter(None, reasons), None)
+    while isinstance(value, Deref):
+        value = value.base
+    if isinstance(value, KernelValue) and value.text != _TASK_NAME:
+        slot = next((one for one in context if one.name == value.text), None)
+        if slot is None:
+            return f"`{body(fetch)}` is a value of the kernel"
+        if value is fetch.value and not _is_in(fetch.store, slot):
+            return f"the field of `{body(fetch)}` is another kind of value"
+    if isinstance(fetch.store, Symbol):
+        return f"`{body(fetch)}` is the name of a kernel address"
+    return None
+
+
+def _values_in(term: Term) -> Iterator[Value]:
+    match term:
+        case int():
+            return
+        case Calculated(left=left, right=right):
+            parts: tuple[Term, ...] = (left, right)
+        case Chosen(condition=condition, nonzero=nonzero, zero=zero):
+            parts = (condition, nonzero, zero)
+        case Part(base=base, when=when):
+            parts = (base, 0 if when is None else when)
+        case _:
+            yield term
+            return
+    for part in parts:
+        yield from _values_in(part)
+
+
+def steps_of(
+    fields: Sequence[tuple[str, Fetch]],
+    stack: str,
+    result: str,
+    elapsed: str = "",
+    context: Sequence[Slot] = (),
+) -> Program:
+    """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
+
+    ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``elapsed`` is the
+    name of a further field, of the time since the entry. ``context`` is what the kernel gives the
+    program where that is no registers: ``$arg1``, ``$retval``, or ``$FIELD`` of an event, with
+    places from :class:`ContextAddress` on.
+    """
+    return _Lowering(stack, result, elapsed=elapsed, context=context).program(fields)
+
+
+def call_steps(place: Term, goroutine: Term | None, stack: str, result: str) -> Program:
+    """The steps that identify the call that a hit is of: see :class:`Identify`."""
+    return _Lowering(stack, result).call(place, goroutine)
+
+
+def filter_steps(condition: Term, stack: str, result: str) -> Program:
+    """The steps of a filter, which lets hits pass where ``condition`` is not 0."""
+    return _Lowering(stack, result).filter(condition)
+
+
+def counting_steps(
+    fields: Sequence[tuple[str, Fetch]],
+    measures: Sequence[tuple[Fetch | None, bool]],
+    task: Sequence[str],
+    stack: str,
+    result: str,
+) -> Program:
+    """The steps that count hits by ``fields``; ``measures`` are scalars and words, signed or not.
+
+    A measure of None is the time since the entry, which counts in microseconds. As with
+    :func:`steps_of`, but nothing is read as a block. ``task``: see :class:`Aggregate`.
+    """
+    return _Lowering(stack, result, (tuple(measures), tuple(task))).program(fields)
+
+
+def _is_in(store: Store, slot: Slot) -> bool:
+    # Whether the bytes of a field are all that is fetched of it.
+    if isinstance(store, Text):
+        return slot.text or (slot.count is not None and slot.size == 1)
+    return not slot.text and fixed_bytes(store) <= slot.size * (slot.count or 1)
+
+
+_TASK_NAME = "$COMM"  # where `$comm` is a field of the event
+
+
+def _is_array(value: Value) -> bool:
+    # The address of an array in the record.
+    return isinstance(value, KernelValue) and value.rule == "event_array"
+
+
+class _Memory(Record):
+    """Fields that lie side by side in memory, and have to in the record."""
+
+    base: int
+    offset: int
+    size: int
+    fields: tuple[tuple[str, Store], ...]
+    user: bool
+
+
+class _Lowering:
+    def __init__(
+        self,
+        stack: str,
+        result: str,
+        counted: tuple[tuple[tuple[Fetch | None, bool], ...], tuple[str, ...]] | None = None,
+        elapsed: str = "",
+        context: Sequence[Slot] = (),
+    ) -> None:
+        self._stack = stack
+        self._result = result
+        self._counted = counted
+        self._elapsed = elapsed
+        self._context = {one.name: one for one in context}
+        self._steps: list[Step] = []
+        self._fields: list[list[str]] = []
+        self._values: dict[tuple[object, ...], int] = {}
+        self._slots: dict[str, Slot] = {}
+        self._bits: list[FaultBit] = []
+        self._blocks: list[Block] = []
+        self._faults = 0
+        self._end = HEADER
+        self._texts = 0
+
+    def program(self, fields: Sequence[tuple[str, Fetch]]) -> Program:
+        """The steps of ``fields``, and the layout of their record."""
+        memory: list[_Memory] = []
+        others: list[tuple[str, Fetch]] = []
+        texts: list[tuple[str, Store, int, int, bool]] = []
+        for name, fetch in fields:
+            value, store = fetch.value, fetch.store
+            of_task = isinstance(value, KernelValue) and value.text == _TASK_NAME
+            if of_task or isinstance(value, Comm):
+                self._comm(name)
+            elif not isinstance(value, Deref | KernelValue):
+                others.append((name, fetch))
+            elif isinstance(element_of(store), Text):
+                texts.append((name, store, *self._text_start(value, name), _of_user(fetch)))
+            elif isinstance(element_of(store), Bits) or _is_array(value):
+                others.append((name, fetch))
+            else:
+                base, offset = self._address(value, name)
+                size = fixed_bytes(store)
+                one = _Memory(base, offset, size, ((name, store),), _of_user(fetch))
+                self._add_memory(memory, one)
+        if self._counted is not None:
+            for one in memory:
+                self._word_by_word(one)
+        else:
+            self._blocks_of(memory)
+        for name, fetch in others:
+            if isinstance(fetch.value, Walk):
+                self._walk(name, fetch.value)
+            else:
+                self._number(name, fetch.value, fetch.store)
+        for text in texts:
+            self._text(*text)
+        if self._elapsed:
+            at = self._room(_WORD_BYTES, _WORD_BYTES)
+            self._slots[self._elapsed] = Slot(self._elapsed, at, _WORD_BYTES, False, None, False)
+            elapsed = self._plain(Elapsed(), self._elapsed)
+            self._emit_number(elapsed, at, _WORD_BYTES, self._elapsed)
+        if self._counted is not None:
+            self._aggregate(*self._counted)
+        faults_at = self._room(_WORD_BYTES, _WORD_BYTES * (-(-self._faults // 64)))
+        # The end of a block is read to where it begins in the record, which the verifier does not
+        # know: it counts the whole size from there.
+        room = max([2 * one.high - one.low for one in self._blocks], default=0)
+        self._end = max(self._end, -(-room // _WORD_BYTES) * _WORD_BYTES)
+        steps, names = _scheduled(self._steps, self._fields)
+        ends = [self._elapsed] if self._elapsed else []
+        return Program(
+            tuple(steps),
+            tuple([tuple(dict.fromkeys(listed)) for listed in names]),
+            tuple([self._slots[name] for name in [one for one, _ in fields] + ends]),
+            self._end,
+            faults_at,
+            self._faults,
+            tuple(self._bits),
+            tuple(self._blocks),
+            self._texts,
+        )
+
+    def call(self, place: Term, goroutine: Term | None) -> Program:
+        """The steps that identify a call, which record nothing."""
+        stack = None if goroutine is None else self._term(goroutine, "")
+        self._step(Identify(stack, self._term(place, "")), ())
+        return self._without_record()
+
+    def filter(self, condition: Term) -> Program:
+        """The steps of a filter, which record nothing."""
+        self._step(Require(self._term(condition, "")), ())
+        return self._without_record()
+
+    def _without_record(self) -> Program:
+        steps, names = tuple(self._steps), tuple([() for _ in self._steps])
+        return Program(steps, names, (), HEADER, HEADER, self._faults, (), (), 0)
+
+    def _blocks_of(self, memory: Sequence[_Memory]) -> None:
+        # The largest block first: what follows is room that it may need (see Program.size).
+        loaded = [one for one in memory if self._is_loaded(one)]
+        blocks = _joined([one for one in memory if one not in loaded])
+        for block in sorted(blocks, key=_block_bytes, reverse=True):
+            self._block(block)
+        for one in loaded:
+            self._loaded_word(one)
+
+    def _word_by_word(self, one: _Memory) -> None:
+        start = at = self._room(_WORD_BYTES, one.size)
+        for name, store in one.fields:
+            self._slot(name, store, at)
+            at += fixed_bytes(store)
+        name, passed = one.fields[0][0], 0
+        while passed < one.size:
+            size = min(_WORD_BYTES, 1 << (one.size - passed).bit_length() - 1)
+            found = self._loaded(one.base, one.offset + passed, size, name, user=one.user)
+            self._emit_number(found, start + passed, size, name)
+            passed += size
+
+    @staticmethod
+    def _add_memory(listed: list[_Memory], one: _Memory) -> None:
+        # What continues the field before it is an object with that: they stay side by side.
+        last = listed[-1] if listed else None
+        if last is not None and _continues(last, one):
+            fields = (*last.fields, *one.fields)
+            listed[-1] = last.replaced(size=last.size + one.size, fields=fields)
+            return
+        listed.append(one)
+
+    # -- values
+
+    def _step(self, step: Step, names: Iterable[str]) -> int:
+        self._steps.append(step)
+        self._fields.append(list(names))
+        return len(self._steps) - 1
+
+    def _fault(self) -> int:
+        self._faults += 1
+        return self._faults - 1
+
+    def _value(self, key: tuple[object, ...], name: str) -> int | None:
+        # The value of that key, if it is there already; it is for one field more then.
+        found = self._values.get(key)
+        if found is not None:
+            self._fields[found].append(name)
+        return found
+
+    def _plain(self, step: Step, name: str) -> int:
+        key = (step,)
+        found = self._value(key, name)
+        if found is None:
+            found = self._values[key] = self._step(step, [name])
+        return found
+
+    def _loaded(
+        self,
+        base: int,
+        offset: int,
+        size: int,
+        name: str,
+        when: int | None = None,
+        user: bool = False,
+    ) -> int:
+        key = (base, offset, size, user) if when is None else (base, offset, size, user, when)
+        found = self._value(key, name)
+        if found is None:
+            step = ReadMemory(base, offset, size, self._fault(), when, user)
+            found = self._values[key] = self._step(step, [name])
+        return found
+
+    def _text_start(self, value: Deref | KernelValue, name: str) -> tuple[int, int]:
+        if isinstance(value, Deref) or not self._context[value.text].text:
+            return self._address(value, name)
+        # A word says where the text is: its low half is the distance from the context.
+        word = self._loaded(*self._address(value, name), 4, name)
+        half = self._plain(Constant(0xFFFF), name)
+        distance = self._plain(Arithmetic("and", word, half), name)
+        start = self._plain(ContextAddress(), name)
+        return self._plain(Arithmetic("add", start, distance), name), 0
+
+    def _address(self, value: Deref | KernelValue, name: str) -> tuple[int, int]:
+        # Base and offset of the outermost load; a loop, as chains can be deep.
+        if isinstance(value, KernelValue):
+            return self._plain(ContextAddress(), name), self._context[value.text].at
+        loads: list[Deref] = []
+        inner: Value = value
+        while isinstance(inner, Deref):
+            loads.append(inner)
+            inner = inner.base
+        extra = 0
+        match inner:
+            case Image(offset=extra):
+                base = self._plain(LoadBias(), name)
+            case Absolute(address=address):
+                base = self._plain(Constant(address & _MASK), name)
+            case KernelValue() if _is_array(inner):
+                base, extra = self._address(inner, name)
+            case _:
+                base = self._word(inner, name)
+        offset, user = loads[-1].offset + extra, loads[-1].user
+        for load in reversed(loads[:-1]):
+            base = self._loaded(base, offset, _WORD_BYTES, name, user=user)
+            offset, user = load.offset, load.user
+        return base, offset
+
+    def _word(self, value: Value, name: str) -> int:
+        match value:
+            case Register(name=register):
+                return self._plain(ReadRegister(register), name)
+            case StackPointer():
+                return self._plain(ReadRegister(self._stack), name)
+            case ReturnValue():
+                slot = self._context.get("$retval")
+                if slot is None:
+                    return self._plain(ReadRegister(self._result), name)
+                start = self._plain(ContextAddress(), name)
+                return self._loaded(start, slot.at, _WORD_BYTES, name)
+            case Immediate(value=constant):
+                return self._plain(Constant(constant & _MASK), name)
+            case StackEntry(index=index):
+                stack = self._plain(ReadRegister(self._stack), name)
+                return self._loaded(stack, _WORD_BYTES * index, _WORD_BYTES, name)
+            case Deref(user=user):
+                base, offset = self._address(value, name)
+                return self._loaded(base, offset, _WORD_BYTES, name, user=user)
+            case KernelValue() if _is_array(value):
+                start, at = self._address(value, name)
+                return self._plain(Arithmetic("add", start, self._plain(Constant(at), name)), name)
+            case KernelValue():
+                return self._loaded(*self._address(value, name), _WORD_BYTES, name)
+            case Cursor(number=number):
+                return self._plain(ReadCursor(number), name)
+            case Absolute() | Image() | Comm() | Walk():
+                raise AssertionError(f"no number: {value!r}")
+            case _:
+                assert_never(value)
+
+    def _term(self, term: Term, name: str) -> int:
+        match term:
+            case int():
+                return self._plain(Constant(term & _MASK), name)
+            case Image(offset=offset):
+                start = self._plain(Constant(offset & _MASK), name)
+                return self._plain(Arithmetic("add", self._plain(LoadBias(), name), start), name)
+            case Absolute(address=address):
+                return self._plain(Constant(address & _MASK), name)
+            case Calculated(operation=operation, left=left, right=right):
+                both = self._term(left, name), self._term(right, name)
+                return self._plain(Arithmetic(operation, *both), name)
+            case Chosen(condition=condition, nonzero=nonzero, zero=zero):
+                terms = [self._term(one, name) for one in (condition, nonzero, zero)]
+                return self._plain(Select(*terms), name)
+            case Part(base=base, offset=offset, size=size, when=when):
+                address = self._term(base, name)
+                if when is None:
+                    return self._loaded(address, offset, size, name)
+                condition = self._term(when, name)
+                return self._loaded(address, offset, size, name, condition)
+            case _:
+                return self._word(term, name)
+
+    def _walk(self, name: str, walk: Walk) -> None:
+        entry = _Lowering(self._stack, self._result).program(walk.fields)
+        begin = _Lowering(self._stack, self._result, context=tuple(self._context.values()))
+        body, check = [_Lowering(self._stack, self._result) for _ in range(2)]
+        start = tuple([begin._term(one, "") for one in walk.start])
+        end = body._term(walk.end, "")
+        tested = len(body._steps)
+        found = body._term(walk.found, "")
+        places, following = (
+            tuple([body._term(one, "") for one in terms]) for terms in (walk.places, walk.next)
+        )
+        count, version, writing = (
+            None if one is None else check._term(one, "")
+            for one in (walk.count, walk.version, walk.writing)
+        )
+        at = self._room(_WORD_BYTES, WALK_BYTES)
+        self._slots[name] = Slot(name, at, WALK_BYTES, False, None, False)
+        loop = Loop(
+            tuple(begin._steps),
+            start,
+            tuple(body._steps),
+            tested,
+            end,
+            found,
+            places,
+            following,
+            tuple(check._steps),
+            count,
+            version,
+            writing,
+            entry,
+            at,
+            walk.most,
+            walk.rounds,
+            walk.twice,
+        )
+        self._step(loop, [name])
+
+    # -- fields
+
+    def _room(self, alignment: int, size: int) -> int:
+        at = -(-self._end // alignment) * alignment
+        self._end = at + size
+        return at
+
+    def _slot(self, name: str, store: Store, at: int) -> None:
+        element = element_of(store)
+        signed = isinstance(element, Scalar) and element.kind == "s"
+        text = isinstance(element, Text)
+        self._slots[name] = Slot(name, at, _element_bytes(store), signed, count_of(store), text)
+
+    def _comm(self, name: str) -> None:
+        word = self._room(4, 4)
+        self._slot(name, Text(), word)
+        self._step(EmitComm(word, self._room(_WORD_BYTES, COMM_BYTES)), [name])
+
+    def _text(self, name: str, store: Store, base: int, offset: int, user: bool) -> None:
+        word = self._room(4, fixed_bytes(store))
+        self._slot(name, store, word)
+        for index in range(count_of(store) or 1):
+            start = (base, offset)
+            if isinstance(store, Array):
+                at = offset + _WORD_BYTES * index
+                start = self._loaded(base, at, _WORD_BYTES, name, user=user), 0
+            fault = self._fault()
+            self._step(EmitText(*start, word + 4 * index, self._texts, fault, user), [name])
+            self._bits.append(FaultBit(word + 4 * index, word + 4 * index + 4, fault))
+            self._texts += 1
+
+    def _number(self, name: str, value: Value, store: Store) -> None:
+        # From a register, or bits: what is not a copy of memory.
+        element, size = element_of(store), _element_bytes(store)
+        at = self._room(size, fixed_bytes(store))
+        self._slot(name, store, at)
+        for index in range(count_of(store) or 1):
+            if isinstance(value, Deref | KernelValue) and not _is_array(value):
+                base, offset = self._address(value, name)
+                user = isinstance(value, Deref) and value.user
+                found = self._loaded(base, offset + size * index, size, name, user=user)
+            else:
+                found = self._word(value, name)
+            if isinstance(element, Bits):
+                if element.offset:
+                    shift = self._plain(Constant(element.offset), name)
+                    found = self._plain(Arithmetic("rsh", found, shift), name)
+                mask = self._plain(Constant((1 << element.width) - 1), name)
+                found = self._plain(Arithmetic("and", found, mask), name)
+            start = at + size * index
+            self._emit_number(found, start, size, name)
+
+    def _aggregate(
+        self, measures: Iterable[tuple[Fetch | None, bool]], task: tuple[str, ...]
+    ) -> None:
+        listed = []
+        for fetch, signed in measures:
+            if fetch is None:
+                at = self._room(4, 4)
+                elapsed = self._plain(Elapsed(), "")
+                listed.append(Measured(elapsed, at, _WORD_BYTES, False, NANOSECONDS))
+                continue
+            size = _element_bytes(fetch.store)
+            if isinstance(fetch.value, Deref):
+                found = self._loaded(*self._address(fetch.value, ""), size, "")
+            else:
+                found = self._word(fetch.value, "")
+            listed.append(Measured(found, self._room(4, 4), size, signed))
+        self._step(Aggregate(task, tuple(listed)), ())
+
+    def _is_loaded(self, one: _Memory) -> bool:
+        # A pointer that some chain goes through is there already: it is emitted as a number.
+        array = len(one.fields) > 1 or isinstance(one.fields[0][1], Array)
+        return not array and (one.base, one.offset, one.size, one.user) in self._values
+
+    def _loaded_word(self, one: _Memory) -> None:
+        ((name, store),) = one.fields
+        at = self._room(one.size, one.size)
+        self._slot(name, store, at)
+        found = self._values[one.base, one.offset, one.size, one.user]
+        self._emit_number(found, at, one.size, name)
+
+    def _emit_number(self, value: int, at: int, size: int, name: str) -> None:
+        self._step(EmitNumber(value, at, size), [name])
+        for fault in faults_of(self._steps, value):
+            self._bits.append(FaultBit(at, at + size, fault))
+
+    def _block(self, parts: list[_Memory]) -> None:
+        low = min(one.offset for one in parts)
+        high = max(one.offset + one.size for one in parts)
+        word = self._room(4, 4)
+        at = self._room(_WORD_BYTES, high - low)
+        names = []
+        for one in parts:
+            start = at + one.offset - low
+            for name, store in one.fields:
+                self._slot(name, store, start)
+                names.append(name)
+                start += fixed_bytes(store)
+        first = parts[0]
+        self._step(EmitMemory(first.base, low, at, high - low, word, first.user), names)
+        self._blocks.append(Block(at, at + high - low, word))
+
+
+def _scheduled(
+    steps: Sequence[Step], fields: Sequence[list[str]]
+) -> tuple[list[Step], list[list[str]]]:
+    """The steps in an order in which few values are needed at a time.
+
+    Those that go through one pointer are together, so that no more values wait for their last use
+    than a chain is long.
+    """
+    paths: list[tuple[int, ...]] = []  # of each step: the values that it depends on, and itself
+    for position, step in enumerate(steps):
+        used = operands(step)
+        paths.append((*(paths[used[0]] if used else ()), position))
+    order: list[int] = []
+    numbers: dict[int, int] = {}
+
+    def take(position: int) -> None:
+        # A chain has at most some hundred loads (its text is bounded), and is taken from its start.
+        for one in paths[position][:-1]:
+            if one not in numbers:
+                place(one)
+        place(position)
+
+    def place(position: int) -> None:
+        for one in operands(steps[position])[1:]:
+            if one not in numbers:
+                take(one)
+        numbers[position] = len(order)
+        order.append(position)
+
+    for path in sorted([one for one in paths if isinstance(steps[one[-1]], _EMITS)]):
+        take(path[-1])
+    if steps and isinstance(steps[-1], Aggregate):
+        for one in operands(steps[-1]):
+            if one not in numbers:
+                take(one)
+        place(len(steps) - 1)
+    return [renumbered(steps[one], numbers) for one in order], [fields[one] for one in order]
+
+
+_EMITS = (EmitNumber, EmitMemory, EmitText, EmitComm, Loop)
+
+
+def _continues(last: _Memory, one: _Memory) -> bool:
+    arrays = all(isinstance(store, Array) for _, store in (last.fields[-1], one.fields[0]))
+    end = (last.base, last.offset + last.size, last.user)
+    return arrays and end == (one.base, one.offset, one.user)
+
+
+def _joined(listed: Iterable[_Memory]) -> list[list[_Memory]]:
+    # What is read at once: neighbours behind one address.
+    blocks: list[list[_Memory]] = []
+    for one in sorted(listed, key=lambda one: (one.base, one.user, one.offset, -one.size)):
+        if blocks and _fits(blocks[-1], one):
+            blocks[-1].append(one)
+        else:
+            blocks.append([one])
+    return blocks
+
+
+def _block_bytes(block: list[_Memory]) -> int:
+    return max(one.offset + one.size for one in block) - min(one.offset for one in block)
+
+
+def _fits(block: list[_Memory], one: _Memory) -> bool:
+    high = max(other.offset + other.size for other in block)
+    size = max(high, one.offset + one.size) - block[0].offset
+    near = one.offset <= high or size <= _LARGEST_JOINED
+    same = (block[0].base, block[0].user) == (one.base, one.user)
+    return same and one.offset <= high + _GAP and near and size <= PAGE_BYTES
+
+
+_MASK = (1 << 64) - 1
+
+
+def _of_user(fetch: Fetch) -> bool:
+    element = element_of(fetch.store)
+    of_text = isinstance(element, Text) and element.user
+    return of_text or (isinstance(fetch.value, Deref) and fetch.value.user)
+
+
+def _element_bytes(store: Store) -> int:
+    return fixed_bytes(element_of(store))
