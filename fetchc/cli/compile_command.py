@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["installed_bpftrace", "run"]
 
-_TOOLS = ("perf", "bpftrace", "tetragon", "systemtap")  # the formats of fetchc.emit.output_formats
+# The formats of fetchc.emit.output_formats.
+_TOOLS = ("perf", "bpftrace", "tetragon", "systemtap", "bpf-c")
 
 
 def run(options: Options, output: Output) -> int:

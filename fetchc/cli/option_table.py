@@ -218,8 +218,8 @@ OPTIONS = {
     "kernel": Option("kernel", ("--kernel",), "V", "compile for Linux V: 5.10; default: running"),
     "compiled": Option(
         "format", ("--format",), "F",
-        "fetcharg (one an expression), probe, perf, bpftrace, tetragon, systemtap or json",
-        ("fetcharg", "probe", "perf", "bpftrace", "tetragon", "systemtap", "json"),
+        "fetcharg (one an expression), probe, perf, bpftrace, tetragon, systemtap, bpf-c or json",
+        ("fetcharg", "probe", "perf", "bpftrace", "tetragon", "systemtap", "bpf-c", "json"),
     ),
     "btf": Option("btf", ("--btf",), "FILE", "with --format tetragon: the file of BTF to write"),
     "bpftrace_version": Option(

@@ -63,9 +63,10 @@ def event(
         )  # fmt: skip
     function = site.function
     offset = program.file_offset(site.address)
-    counted, static = False, ""
+    semaphore, static = None, ""
     if site.static is not None:
-        counted = site.static.semaphore is not None
+        if site.static.semaphore is not None:
+            semaphore = program.file_offset(site.static.semaphore)
         whole = site.static.whole_name
         if [one.whole_name for one in program.elf.static_probes()].count(whole) == 1:
             static = whole
@@ -82,7 +83,7 @@ def event(
         program.word_bytes,
         kernel,
         items,
-        counted,
+        semaphore,
         _is_elf(program.path),
         static,
         build_id=program.build_id or "",

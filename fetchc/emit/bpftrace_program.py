@@ -616,7 +616,7 @@ def _program_point(event: Event) -> str:
 
 
 def _by_name(event: Event) -> bool:
-    return event.static != "" and (event.counted or event.ambiguous)
+    return event.static != "" and (event.semaphore is not None or event.ambiguous)
 
 
 def _probe(event: Event, point: str, rules: Mapping[str, Any]) -> str:

@@ -26,8 +26,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "written"]
 
-RAISING = ("bpftrace",)
+RAISING = ("bpf-c",)
 """Formats whose tools raise the counter of a static probe."""
+
+RAISING_BY_NAME = ("bpftrace",)
+"""As those, where the probe is in one place."""
 
 NAMING_BTF = ("tetragon",)
 """Formats whose text names a file of BTF."""
@@ -43,6 +46,7 @@ FORMATS = {
     "bpftrace": "fetchc.emit.bpftrace_program",
     "tetragon": "fetchc.emit.tetragon_policy",
     "systemtap": "fetchc.emit.systemtap_script",
+    "bpf-c": "fetchc.emit.bpf_c",
 }
 
 
@@ -88,7 +92,8 @@ class Event(Record):
     ``elf``: the file is of that format, whose addresses tools can tell from offsets.
     ``build_id``: the file's, empty without one. ``listed_in``: the section of the debug information
     that says which unit has the address: .debug_aranges, else .debug_info; empty without one.
-    ``counted``: the program passes the probe by unless a counter of its memory is raised.
+    ``semaphore``: where the file has the counter that is raised for the program not to pass the
+    probe by.
     ``static`` is ``provider:name`` of such a probe that is at this address alone.
     ``point``: the probe is in the kernel, and what is said of a file does not count.
     """
@@ -105,7 +110,7 @@ class Event(Record):
     word_bytes: int
     kernel: Kernel
     items: tuple[Item, ...]
-    counted: bool = False
+    semaphore: FileOffset | None = None
     elf: bool = True
     static: str = ""
     point: KernelPoint | None = None
@@ -127,19 +132,24 @@ def written(format: str, events: Sequence[Event], btf: str = "", version: str = 
     ``version`` is the tool's, ``0.27``; empty: the newest that is known. Raises CompileError for
     what the format cannot carry.
     """
-    if any(event.counted and not (event.static and format in RAISING) for event in events):
+    if any(event.semaphore is not None and not _raises(format, event) for event in events):
         raise reject(
             "FC0514",
             f"the format `{format}` cannot carry a static probe with a semaphore",
             notes=(
                 "the program skips the probe unless the tracer raises a counter",
-                f"{' and '.join(RAISING)} can where the probe is in one place",
+                f"{' and '.join(RAISING)} can, and where the probe is in one place "
+                f"{' and '.join(RAISING_BY_NAME)}",
             ),
             help="use `--format probe`, `fetchc trace` or `fetchc add`",
         )
     options = (btf,) if format in NAMING_BTF else (version,) if format in OF_VERSIONS else ()
     result: Written = _module(format).write(events, *options)
     return result
+
+
+def _raises(format: str, event: Event) -> bool:
+    return format in RAISING or (format in RAISING_BY_NAME and event.static != "")
 
 
 def settled(format: str) -> tuple[str, ...]:

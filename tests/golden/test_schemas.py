@@ -78,8 +78,8 @@ LIVE_RUNS = [
 
 # Formats that are no JSON, or (speedscope) a document with a schema of its own that it names.
 OTHER_FORMATS = {
-    "text", "fetcharg", "probe", "perf", "bpftrace", "tetragon", "systemtap", "svg", "folded",
-    "perfetto", "speedscope",
+    "text", "fetcharg", "probe", "perf", "bpftrace", "tetragon", "systemtap", "bpf-c", "svg",
+    "folded", "perfetto", "speedscope",
 }  # fmt: skip
 
 

@@ -47,6 +47,7 @@ MODULES: dict[str, str] = {
     'arch/s390x': 'arch_s390x',
     'arch/x86_64': 'arch_x86_64',
     'backend/bpftrace': 'backend_bpftrace',
+    'backend/libbpf': 'backend_libbpf',
     'backend/systemtap': 'backend_systemtap',
     'backend/tetragon': 'backend_tetragon',
     'kernel/bpf': 'kernel_bpf',

@@ -49,7 +49,7 @@ def event(
     start: bool = True,
     ambiguous: bool = False,
     machine: str = "x86_64",
-    counted: bool = False,
+    semaphore: FileOffset | None = None,
     static: str = "",
     point: KernelPoint | None = None,
 ) -> Event:
@@ -57,7 +57,7 @@ def event(
     address, offset = Address(0x401139), FileOffset(0x1139)
     return Event(
         kind, "fetchc_x", "e", path, address, offset, start, ambiguous, machine, 8, rules, items,
-        counted, static=static, point=point,
+        semaphore, static=static, point=point,
     )  # fmt: skip
 
 
@@ -271,7 +271,9 @@ def test_every_format_says_which_warnings_it_settles() -> None:
 
 def test_static_probes_by_name() -> None:
     one = item(DI, Scalar("s", 32))
-    made = written("bpftrace", [event(one, start=False, counted=True, static="python:line")])
+    made = written(
+        "bpftrace", [event(one, start=False, semaphore=FileOffset(0x3010), static="python:line")]
+    )
     assert 'usdt:"/bin/x":python:line\n{' in made.text
     assert "--unsafe" not in made.text
     assert made.warnings == ()
@@ -283,7 +285,7 @@ def test_static_probes_by_name() -> None:
     assert 'uprobe:"/bin/x":0x1139\n{' in by_offset
     for format, static in (("perf", "python:line"), ("bpftrace", "")):
         with pytest.raises(CompileError, match="semaphore"):
-            written(format, [event(one, start=False, counted=True, static=static)])
+            written(format, [event(one, start=False, semaphore=FileOffset(0x3010), static=static)])
 
 
 READ = KernelPoint("vfs_read", "", 0, (("$arg1", "file"), ("$arg3", "count")))

@@ -1,0 +1,356 @@
+"""The format ``bpf-c``: BPF programs in C, for clang and libbpf, that send an event a hit.
+
+An event is a structure with a member for each value, in a ring buffer. Each member has a bit in
+``faults``: where it is set, memory could not be read, and the member is 0 or empty. A pointer that
+cannot be read becomes an address that no program has, so that what is read by it fails, too.
+
+Programs are sleepable where the kernel's version allows that (``uprobe.s``): pages that are not in
+RAM are brought in. Addresses with the same values share a program, which is attached to all of them
+at once where the kernel can (``uprobe.multi``). The loaders, for libbpf and for cilium/ebpf, are
+comments. The texts that are filled in here are in targets/backend/libbpf.toml.
+"""
+
+from __future__ import annotations
+
+import re
+from string import Template
+
+from fetchc.diag.diagnostic import reject
+from fetchc.emit.output_formats import Written
+from fetchc.ir.fetch import (
+    Absolute,
+    Array,
+    Bits,
+    Char,
+    Comm,
+    Cursor,
+    Deref,
+    Image,
+    Immediate,
+    KernelValue,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Symbol,
+    Text,
+    Walk,
+    Word,
+    chain,
+)
+from fetchc.record import Record, assert_never
+from fetchc.target.bpf_rules import bpf_rules
+from fetchc.target.machines import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
+
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.emit.output_formats import Event, Item
+    from fetchc.ir.fetch import Value
+
+__all__ = ["SETTLED", "write"]
+
+SETTLED = (
+    "FC0604",
+    "FC0608",
+)  # arrays of characters end at their count, bit fields have their sign
+
+_UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"\\]|\*/')
+
+
+class _Group(Record):
+    """Events that differ in their address alone, and share a program; ``name`` is theirs.
+
+    ``section`` says how libbpf loads the program, ``many`` that one link is for all of them.
+    """
+
+    name: str
+    number: int
+    events: tuple[Event, ...]
+    section: str
+    many: bool
+
+
+def write(events: Sequence[Event]) -> Written:
+    """The source; raises CompileError FC0514 for what such a program cannot carry."""
+    features = bpf_rules(events[0].kernel.version).features
+    groups = _groups(events, features)
+    programs = [_Program(group) for group in groups]
+    texts = [one.text() for one in programs]
+    sleepable = "_sleepable" * ("sleepable" in features)
+    helpers: list[str] = []
+    for call, helper in (
+        ("read_text(", f"read_text{sleepable}"),
+        ("pointer(", "pointer"),
+        ("read(", f"read{sleepable}"),
+    ):
+        if any(call in text for text in [*texts, *helpers]):
+            helpers.insert(0, _filled(helper))
+    head = _filled(
+        "head",
+        libbpf="1.3" if any(group.many for group in groups) else "1.0",
+        include=programs[0].machine["include"],
+        places="\n".join([line for group in groups for line in _places(group)]),
+        text_bytes=table("backend/libbpf")["text"]["text_bytes"],
+    )
+    return Written("\n\n".join([head, *helpers, *texts, _loaders(groups)]), ())
+
+
+def _filled(text: str, /, **values: object) -> str:
+    template: str = table("backend/libbpf")["text"][text]
+    return Template(template.removeprefix("\n")).substitute(values)
+
+
+def _groups(events: Sequence[Event], features: frozenset[str]) -> list[_Group]:
+    alike: dict[tuple[object, ...], list[Event]] = {}
+    for event in events:
+        image = any(isinstance(_base(one, event), Image) for one in event.items)
+        place = event.address if image else None  # the distance from there is in the program
+        alike.setdefault((event.event, event.kind, event.path, event.items, place), []).append(
+            event
+        )
+    groups: list[_Group] = []
+    taken: set[str] = set()
+    for number, listed in enumerate(alike.values()):
+        name, count = listed[0].event, 1
+        while name in taken:
+            count += 1
+            name = f"{listed[0].event}_{count}"
+        taken.add(name)
+        many = len(listed) > 1 and "uprobe_multi" in features
+        section = listed[0].kind + ".multi" * many + ".s" * ("sleepable" in features)
+        groups.append(_Group(name, number, tuple(listed), section, many))
+    return groups
+
+
+def _base(item: Item, event: Event) -> Value:
+    return chain(item.fetch.value, event.word_bytes)[0]
+
+
+def _places(group: _Group) -> Iterator[str]:
+    for event in group.events:
+        yield f"// on_{group.name}: {event.kind} of {event.path}"
+        semaphore = "" if event.semaphore is None else f", semaphore at {event.semaphore:#x}"
+        build = f", build ID {event.build_id}" if event.build_id else ""
+        yield f"//     file offset {event.offset:#x}{semaphore}{build}"
+
+
+def _loaders(groups: Sequence[_Group]) -> str:
+    attached: list[str] = []
+    linked: list[str] = []
+    for group in groups:
+        returns = group.events[0].kind == "uretprobe"
+        for event in group.events[:1] if group.many else group.events:
+            values = {
+                "name": group.name,
+                "link": len(linked),
+                "path": event.path,
+                "returns": "true" if returns else "false",
+                "method": "Uretprobe" if returns else "Uprobe",
+                "offset": f"{event.offset:#x}",
+                "semaphore": f"{event.semaphore or 0:#x}",
+                "count": len(group.events),
+                "offsets": ", ".join([f"{one.offset:#x}" for one in group.events]),
+                "semaphores": ", ".join([f"{one.semaphore or 0:#x}" for one in group.events]),
+            }
+            attached.append(_filled("attached" + "_to_many" * group.many, **values))
+            linked.append(_filled("linked" + "_to_many" * group.many, **values))
+    return _filled(
+        "loaders",
+        name=groups[0].name,
+        cases="\n".join([_filled("case", number=one.number, name=one.name) for one in groups]),
+        attached="\n".join(attached),
+        linked="\n".join(linked),
+    )
+
+
+class _Program:
+    """The structure and the program of one group."""
+
+    def __init__(self, group: _Group) -> None:
+        self._group = group
+        self._event = event = group.events[0]
+        data = table("backend/libbpf")
+        text, machines = data["text"], data["machines"]
+        if event.point is not None:
+            raise reject(
+                "FC0514",
+                "the format `bpf-c` cannot carry a probe of the kernel",
+                help="use `--format bpftrace` or `fetchc trace`",
+            )
+        if event.machine not in machines:
+            raise reject(
+                "FC0514",
+                f"the format `bpf-c` does not know the registers of {event.machine}",
+                help="use `--format probe`",
+            )
+        if unwritable := _UNWRITABLE.search(event.path):
+            raise reject(
+                "FC0510",
+                f"the path `{event.path}` holds {unwritable[0]!r}, which C would read otherwise",
+                help="make a link with a plain name and give that",
+            )
+        if len(event.items) > text["fault_bits"]:
+            raise reject(
+                "FC0514",
+                f"the format `bpf-c` has {text['fault_bits']} fault bits, not {len(event.items)}",
+                help="ask for fewer values an event",
+            )
+        self.machine: Mapping[str, Any] = machines[event.machine]
+        self._arch = table(f"arch/{event.machine}")
+        self._text_bytes: int = text["text_bytes"]
+        self._names = {
+            one.name: one.name + "_" * (one.name in text["reserved"]) for one in event.items
+        }
+
+    def text(self) -> str:
+        """Its C."""
+        items = list(enumerate(self._event.items))
+        members = [f"    {self._member(one)};  // bit {bit}: {_comment(one)}" for bit, one in items]
+        # A text comes after its length, which says how much is read.
+        items.sort(key=lambda one: one[1].length is not None)
+        return _filled(
+            "program",
+            name=self._group.name,
+            number=self._group.number,
+            section=self._group.section,
+            context=self.machine["structure"],
+            members="\n".join(members),
+            reads="\n".join([self._read(bit, one) for bit, one in items]),
+        )
+
+    def _member(self, item: Item) -> str:
+        name, store = self._names[item.name], item.fetch.store
+        if isinstance(item.fetch.value, Comm):
+            return f"char {name}[16]"
+        if item.length is not None:
+            return f"char {name}[TEXT_BYTES]"
+        match store:
+            case Text():
+                exact = self._exact(item)
+                return f"char {name}[{'TEXT_BYTES' if exact is None else exact + 1}]"
+            case Array(element, count):
+                if isinstance(element, Text | Bits):
+                    what = "texts" if isinstance(element, Text) else "bit fields"
+                    raise self._cannot(item, f"it has no lists of {what}", "ask for an element")
+                return f"{self._type(item, element)} {name}[{count}]"
+            case Symbol():
+                raise self._cannot(item, "it names addresses of the kernel")
+            case Word() | Scalar() | Char() | Bits():
+                return f"{self._type(item, store)} {name}"
+            case _:
+                assert_never(store)
+
+    def _type(self, item: Item, store: Word | Scalar | Char | Bits) -> str:
+        match store:
+            case Word():
+                return "__u64"
+            case Scalar(kind, bits):
+                return f"__{'s' if kind == 's' else 'u'}{bits}"
+            case Char():
+                return "char"
+            case Bits(_, _, container):
+                return f"__{'s' if item.decode.signed else 'u'}{container}"
+            case _:
+                assert_never(store)
+
+    def _exact(self, item: Item) -> int | None:
+        # The bytes of an array of characters, which may have no NUL.
+        limit = item.decode.limit
+        return limit if limit is not None and limit < self._text_bytes else None
+
+    def _read(self, bit: int, item: Item) -> str:
+        event, store, name = self._event, item.fetch.store, f"e->{self._names[item.name]}"
+        if isinstance(item.fetch.value, Comm):
+            return f"    bpf_get_current_comm({name}, sizeof({name}));"
+        base, loads = chain(item.fetch.value, event.word_bytes)
+        address = self._base(item, base)
+        for load in loads[:-1]:
+            address = f"pointer({_sum(address, load.offset)})"
+        if not loads:
+            if isinstance(store, Array | Text | Symbol):
+                raise self._cannot(item, "it is in no memory")
+            return f"    {name} = {self._number(item, store, address)};"
+        address = _sum(address, loads[-1].offset)
+        if item.length is not None:
+            length = [one.name for one in event.items].index(item.length)
+            return _filled(
+                "counted",
+                name=name,
+                bit=bit,
+                address=address,
+                length=f"e->{self._names[item.length]}",
+                length_bit=length,
+            )
+        if isinstance(store, Bits):
+            value = self._number(item, store, "word")
+            size = store.container
+            return _filled("bits", name=name, bit=bit, address=address, container=size, value=value)
+        after = ""
+        if isinstance(store, Text) and (exact := self._exact(item)) is not None:
+            failed = f"read({name}, {exact}, {address})"
+            after = f"\n    {name}[{exact}] = 0;"
+        elif isinstance(store, Text):
+            failed = f"read_text({name}, sizeof({name}), {address}) < 0"
+        else:
+            place = name if isinstance(store, Array) else f"&{name}"
+            failed = f"read({place}, sizeof({name}), {address})"
+        return f"    if ({failed})\n        e->faults |= 1ULL << {bit};{after}"
+
+    def _number(self, item: Item, store: Word | Scalar | Char | Bits, word: str) -> str:
+        # The low bits of a word.
+        if not isinstance(store, Bits):
+            type = self._type(item, store)
+            return word if type in ("__u64", "__s64") else f"({type}){word}"
+        above = 64 - store.width - store.offset
+        sign = "__s64" if item.decode.signed else "__u64"
+        return f"({sign})((__u64){word} << {above}) >> {64 - store.width}"
+
+    def _base(self, item: Item, base: Value) -> str:
+        match base:
+            case Register(name):
+                return self._register(item, name)
+            case StackPointer() | StackEntry():
+                return self._register(item, self._arch["stack_pointer"]["register"])
+            case ReturnValue():
+                return self._register(item, self._arch["result"]["register"])
+            case Image(offset):
+                if self._event.kind == "uretprobe":
+                    why = "where the file is loaded is not known when a function returns"
+                    raise self._cannot(item, why, "probe the entry")
+                counter = self._register(item, self._arch["pt_regs"]["program_counter"])
+                return _sum(counter, offset - self._event.offset)
+            case Immediate(value) | Absolute(value):
+                return f"{value & (1 << 64) - 1:#x}ULL"
+            case Comm() | KernelValue() | Deref() | Cursor() | Walk():
+                raise self._cannot(item, "the kernel alone has it")
+            case _:
+                assert_never(base)
+
+    def _register(self, item: Item, name: str) -> str:
+        if name not in self.machine["registers"]:
+            raise self._cannot(item, f"it has no register `{name}`")
+        return f"ctx->{self.machine['registers'][name]}"
+
+    def _cannot(
+        self, item: Item, why: str, help: str = "leave it out, or use `fetchc trace`"
+    ) -> CompileError:
+        what = f"the format `bpf-c` cannot carry `{item.name}`: {why}"
+        return reject("FC0514", what, help=help)
+
+
+def _sum(base: str, offset: int) -> str:
+    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base
+
+
+def _comment(item: Item) -> str:
+    text = " ".join(item.text.split())
+    if item.length is not None:
+        return f"{text}: as many bytes as `{item.length}` says"
+    if item.decode.kind == "float":
+        return f"{text}: the bits of the number"
+    return text

@@ -1,0 +1,212 @@
+"""C for libbpf: clang compiles it, its own loader attaches it, and its values are `trace`'s."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+import fetchc
+from tests.live.traced import SECONDS, trace
+from tests.support.go_programs import go_program
+from tests.support.toolchains import require
+from tests.support.tracefs import require_uprobes
+
+pytestmark = pytest.mark.live
+
+HITS = 3
+C = r"""
+struct pair { short x, y; };
+struct item {
+    char kind; unsigned low : 3; int mid : 5; struct pair pair; int row[3];
+    const char *name; char full[4]; struct item *next; double d;
+};
+struct item global = { 'g', 1, 2, { 3, 4 }, { 5, 6, 7 }, "global", "gggg", 0, 1.5 };
+const char *later = "a text in a page that nobody has read yet";
+__attribute__((noipa)) long work(struct item *it, int n) { return n * 3L + it->row[0]; }
+int main(void)
+{
+    struct item last = { 'b', 7, -1, { -2, 3 }, { -1, 0, 1 }, later, "full", 0, 0.5 };
+    struct item it = { 'a', 5, -16, { 1, -2 }, { 7, 8, -9 }, "two\nlines", "ab", &last, 2.5 };
+    work(&it, -4);
+    work(&last, 5);
+    last.name = (const char *)1;
+    work(&last, 6);
+    return 0;
+}
+"""
+# Each expression with what the loader prints of it.
+OF_C = {
+    "n": '"%d", e->n',
+    "x=it->pair.x": '"%d", e->x',
+    "y=it->pair.y": '"%d", e->y',
+    "row=it->row": '"[%d, %d, %d]", e->row[0], e->row[1], e->row[2]',
+    "name=it->name": '"%s", e->name',
+    "full=it->full": '"%s", e->full',
+    "low=it->low": '"%u", e->low',
+    "mid=it->mid": '"%d", e->mid',
+    "next=it->next->name": '"%s", e->next',
+    "far=it->next->row[2]": '"%d", e->far',
+    "int=global.pair.y": '"%d", e->int_',
+}
+GO = """
+package main
+
+//go:noinline
+func serve(name string, n int) (int, string) {
+	if n > 2 {
+		return n, name
+	}
+	return len(name) + n, "few"
+}
+
+func main() {
+	serve("h\\u00e9llo", 1)
+	serve("", 2)
+	serve("a longer name", 3)
+}
+"""
+OF_GO = {"name": '"%.*s", (int)e->name_len, e->name', "n": '"%lld", e->n'}
+RESULTS = {"first=$ret0": '"%lld", e->first', "s=$ret1": '"%.*s", (int)e->s_len, e->s'}
+
+
+def c_program(folder: Path) -> Path:
+    require("gcc")
+    (folder / "program.c").write_text(C)
+    command = ["gcc", "-g", "-O1", "-o", "program", "program.c"]
+    subprocess.run(command, cwd=folder, check=True, timeout=SECONDS)
+    return folder / "program"
+
+
+def compiled(folder: Path, text: str) -> None:
+    """Compile the program by the command that it names, without a warning."""
+    require("clang")
+    if not Path("/usr/include/bpf/libbpf.h").exists():
+        pytest.skip("no libbpf-dev here (.ci/setup brings it)")
+    (folder / "probes.bpf.c").write_text(text)
+    command = text.splitlines()[1].removeprefix("// ").split()
+    subprocess.run([*command, "-Wall", "-Werror"], cwd=folder, check=True, timeout=SECONDS)
+
+
+def attached(folder: Path, text: str, shown: str) -> subprocess.Popen[str]:
+    """The loader of the text, at work; for each hit it does what ``shown`` says, too."""
+    loader = text.partition("-o loader\n")[2].partition("*/")[0]
+    structures = re.findall(r"^struct \w+_event \{.*?^\};\n|^#define TEXT.*?\n", text, re.S | re.M)
+    own = {
+        "// Put TEXT_BYTES and the structures of the events here.": "".join(structures),
+        "        break;": f"{shown} putchar(0); fflush(stdout); break;",
+        'puts("attached");': 'puts("attached"); fflush(stdout);',
+    }
+    for place, wanted in own.items():
+        assert place in loader
+        loader = loader.replace(place, wanted)
+    (folder / "loader.c").write_text(loader)
+    command = ["gcc", "-Wall", "-Werror", "loader.c", "-lbpf", "-o", "loader"]
+    subprocess.run(command, cwd=folder, check=True, timeout=SECONDS)
+    child = subprocess.Popen(["./loader"], cwd=folder, stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "attached\n"
+    return child
+
+
+def loaded(
+    folder: Path, binary: Path, text: str, asked: Mapping[str, str]
+) -> list[dict[str, str | None]]:
+    """The values that the loader prints of a run of ``binary``; None is a fault."""
+    require_uprobes()
+    bits = dict(re.findall(r"^    \S+ (\w+?)_?(?:\[\w+\])?;  // bit (\d+):", text, re.M))
+    names = {expression.partition("=")[0]: how for expression, how in asked.items()}
+    shown = [f'printf("{name}="); printf({how}); putchar(1);' for name, how in names.items()]
+    found: list[dict[str, str | None]] = []
+    with attached(folder, text, "\n".join(shown)) as child:
+        assert child.stdout is not None
+        try:
+            subprocess.run([binary], check=True, timeout=SECONDS)
+            for _ in range(HITS):
+                hit = ""
+                while not hit.endswith("\0"):
+                    hit += child.stdout.read(1)
+                head, _, values = hit.partition("\n")
+                comm, _, faults = head.partition(" faults=")
+                assert comm.startswith(binary.name)
+                listed = [one.partition("=") for one in values.split("\1")[:-1]]
+                found.append(
+                    {
+                        name: None if int(faults, 16) >> int(bits[name]) & 1 else value
+                        for name, _, value in listed
+                    }
+                )
+        finally:
+            child.kill()
+    return found
+
+
+def traced(
+    capfd: pytest.CaptureFixture[str], binary: Path, *words: str
+) -> list[dict[str, str | None]]:
+    done = trace(capfd, *words, "-x", binary, "--format", "jsonl", "--", binary)
+    return [
+        {name: None if value is None else str(value) for name, value in one.items()}
+        for one in done.args
+    ]
+
+
+def test_values_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    binary = c_program(tmp_path)
+    probe = fetchc.open(str(binary)).probe("work")
+    text = probe.written("bpf-c", [probe.compile(one) for one in OF_C]).text
+    compiled(tmp_path, text)
+    found = loaded(tmp_path, binary, text, OF_C)
+    assert found == traced(capfd, binary, *OF_C, "-f", "work")
+    assert [one["next"] for one in found[1:]] == [None, None]  # behind a null pointer
+    assert (found[1]["name"], found[2]["name"]) == (
+        "a text in a page that nobody has read yet",
+        None,
+    )
+    # A wrong program is noticed: its bit field has no sign.
+    wrong = text.replace("(__s64)((__u64)word", "((__u64)word")
+    compiled(tmp_path, wrong)
+    assert loaded(tmp_path, binary, wrong, OF_C) != found
+
+
+def test_results_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    binary = c_program(tmp_path)
+    probe = fetchc.open(str(binary)).probe("work", returns=True)
+    asked = {"r=$retval": '"%lld", e->r'}
+    text = probe.written("bpf-c", [probe.compile(one) for one in asked]).text
+    assert 'SEC("uretprobe.s")' in text
+    compiled(tmp_path, text)
+    expected = traced(capfd, binary, *asked, "-f", "work", "--return")
+    assert (
+        loaded(tmp_path, binary, text, asked) == expected == [{"r": "-5"}, {"r": "14"}, {"r": "17"}]
+    )
+
+
+def test_strings_of_go_are_those_of_trace(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    binary = go_program("1.27", tmp_path, GO, name="program")
+    probe = fetchc.open(str(binary)).probe("main.serve")
+    text = probe.written("bpf-c", [probe.compile(one) for one in OF_GO]).text
+    compiled(tmp_path, text)
+    expected = traced(capfd, binary, *OF_GO, "-f", "main.serve")
+    assert loaded(tmp_path, binary, text, OF_GO) == expected
+    assert [one["name"] for one in expected] == ["h\u00e9llo", "", "a longer name"]
+
+
+def test_one_program_is_at_all_returns_of_go(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    binary = go_program("1.27", tmp_path, GO, name="program")
+    probe = fetchc.open(str(binary)).probe("main.serve", returns=True)
+    text = probe.written("bpf-c", [probe.compile(one) for one in RESULTS]).text
+    assert text.count('SEC("uprobe.multi.s")') == text.count('SEC("uprobe') == 1
+    compiled(tmp_path, text)
+    version = Path("/usr/include/bpf/libbpf_version.h").read_text()
+    if int(version.partition("MINOR_VERSION ")[2].split()[0]) < 3:
+        pytest.skip("libbpf 1.3 is the first with `uprobe.multi`")
+    expected = traced(capfd, binary, *RESULTS, "-f", "main.serve", "--return")
+    assert loaded(tmp_path, binary, text, RESULTS) == expected

@@ -1,0 +1,114 @@
+"""What C for libbpf says by the kernel's version and the probe; its values: tests/live."""
+
+from __future__ import annotations
+
+import pytest
+
+from fetchc.diag.diagnostic import CompileError
+from fetchc.emit.output_formats import Event, Item, KernelPoint, written
+from fetchc.ir.fetch import (
+    Array,
+    Bits,
+    Comm,
+    Decode,
+    Deref,
+    Fetch,
+    Image,
+    Immediate,
+    KernelValue,
+    Register,
+    Scalar,
+    Store,
+    Symbol,
+    Text,
+    Value,
+)
+from fetchc.quantities import Address, FileOffset
+from fetchc.target.kernel_versions import kernel
+
+DI = Register("di")
+S32 = Scalar("s", 32)
+
+
+def item(value: Value, store: Store = S32, decode: str = "integer", name: str = "v") -> Item:
+    return Item(name, name, Fetch(value, store), Decode(decode, 32, True), None)
+
+
+def event(*items: Item, kind: str = "uprobe", version: str = "6.18", offset: int = 0x1139) -> Event:
+    address = Address(0x400000 + offset)
+    return Event(
+        kind, "fetchc_x", "e", "/bin/x", address, FileOffset(offset), True, False, "x86_64", 8,
+        kernel(version), items,
+    )  # fmt: skip
+
+
+def text(*events: Event) -> str:
+    return written("bpf-c", events).text
+
+
+def test_a_program_sleeps_where_the_kernel_allows_it() -> None:
+    new, old = (text(event(item(Deref(DI, 8)), version=one)) for one in ("6.0", "5.15"))
+    assert ('SEC("uprobe.s")' in new, "bpf_copy_from_user(to" in new) == (True, True)
+    assert ('SEC("uprobe")' in old, "bpf_copy_from_user" in old) == (True, False)
+    assert "    if (read(&e->v, sizeof(e->v), ctx->rdi + 8))\n" in old
+
+
+@pytest.mark.parametrize(
+    ("value", "version", "sections"),
+    [
+        (DI, "6.18", ['SEC("uprobe.multi.s")']),
+        (DI, "6.1", ['SEC("uprobe.s")']),
+        # The distance to the file's memory is not the same in both places.
+        (Deref(Image(0x4010), 0), "6.18", ['SEC("uprobe.s")'] * 2),
+    ],
+)
+def test_addresses_with_the_same_values_share_a_program(
+    value: Value, version: str, sections: list[str]
+) -> None:
+    both = [event(item(value), version=version, offset=offset) for offset in (0x1139, 0x1150)]
+    program, _, loaders = text(*both).partition("/* A loader")
+    assert [line for line in program.splitlines() if line.startswith('SEC("u')] == sections
+    assert ("0x1139" in loaders, "0x1150" in loaders) == (True, True)
+    assert loaders.count("bpf_program__attach") == (1 if ".multi" in sections[0] else 2)
+
+
+def test_the_semaphore_of_a_static_probe_is_raised() -> None:
+    counted = event(item(DI)).replaced(semaphore=FileOffset(0x3010), static="a:b")
+    found = text(counted)
+    assert "file offset 0x1139, semaphore at 0x3010" in found
+    assert (".ref_ctr_offset = 0x3010" in found, "RefCtrOffset: 0x3010" in found) == (True, True)
+
+
+def test_names_that_c_or_the_event_has_end_in_an_underscore() -> None:
+    found = text(event(item(DI, name="int"), item(Comm(), Text(), name="pid"), item(DI, name="w")))
+    for line in ("__s32 int_;", "char pid_[16];", "__s32 w;", "e->int_ = (__s32)ctx->rdi;"):
+        assert line in found
+
+
+def test_numbers_have_the_width_and_sign_of_their_member() -> None:
+    flag = Item("b", "b", Fetch(Deref(DI, 4), Bits(5, 3, 16)), Decode("integer", 5, True), None)
+    found = text(event(item(Immediate((1 << 64) - 1), Scalar("s", 8)), flag))
+    assert "e->v = (__s8)0xffffffffffffffffULL;" in found
+    assert "e->b = (__s64)((__u64)word << 56) >> 59;" in found
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (event(item(Deref(DI, 8), Array(Text(), 2))), "it has no lists of texts"),
+        (event(item(Deref(DI, 8), Array(Bits(1, 0, 8), 2))), "it has no lists of bit fields"),
+        (event(item(DI, Symbol())), "it names addresses of the kernel"),
+        (event(item(DI, Text())), "it is in no memory"),
+        (event(item(KernelValue("argument", "$arg1"))), "the kernel alone has it"),
+        (event(item(Deref(Image(8), 0)), kind="uretprobe"), "not known when a function returns"),
+        (event(item(Register("xyz"))), "it has no register `xyz`"),
+        (event(*[item(DI, name=f"v{n}") for n in range(65)]), "64 fault bits, not 65"),
+        (event(item(DI)).replaced(machine="riscv64"), "the registers of riscv64"),
+        (event().replaced(point=KernelPoint("f", "", 0, ())), "a probe of the kernel"),
+        (event(item(DI)).replaced(path="/bin/*/x"), "which C would read otherwise"),
+    ],
+)
+def test_what_it_cannot_carry_is_refused_by_name(wrong: Event, why: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        text(wrong)
+    assert why in str(refused.value)
