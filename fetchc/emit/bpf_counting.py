@@ -20,7 +20,7 @@ from fetchc.record import Record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.emit.bpf_assembler import Assembler
-    from fetchc.emit.bpf_steps import Target
+    from fetchc.emit.bpf_steps import Start, Target
     from fetchc.ir.steps import Measured, Program, Step
 
 __all__ = ["Counted", "Counting", "Entry", "key_bytes"]
@@ -82,7 +82,7 @@ class Counting(StepEmitter):
         self.recorded = asm.fresh()
         """Where a hit is recorded that cannot be counted."""
 
-    def count(self) -> list[tuple[int, tuple[str, ...]]]:
+    def count(self) -> list[Start]:
         """Add the instructions; the first one of each step, as in :class:`Code`."""
         asm = self._asm
         asm.move(R8, FRAME)
@@ -91,11 +91,11 @@ class Counting(StepEmitter):
             asm.store_constant(FRAME, at, 0, WORD)
         self._task()
         for position, step in enumerate(self._program.steps):
-            self._starts.append((len(asm), self._program.fields[position]))
+            self._starts.append((len(asm), self._program.fields[position], step))
             self.step(position, step)
         asm.end()
         asm.place(self.recorded)
-        self._starts.append((len(asm), ()))
+        self._starts.append((len(asm), (), None))
         return self._starts
 
     def _task(self) -> None:

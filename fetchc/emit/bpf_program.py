@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from fetchc.emit.bpf_calls import Call
     from fetchc.emit.bpf_counting import Counted
     from fetchc.emit.bpf_steps import StackRoom
-    from fetchc.ir.steps import Program
+    from fetchc.ir.steps import Program, Step
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
 
 __all__ = [
@@ -121,7 +121,9 @@ class _RecordEmitter(StepEmitter):
             CallEmitter(call, self._target, asm).elapsed()
         unknown = asm.fresh() if counting is None else counting.recorded
         if self.filter is not None:
+            self._starts.append((len(asm), (), self.filter.last))
             self.filter.emit(unknown)
+            self._starts.append((len(asm), (), None))
         if counting is not None:
             self._starts += counting.count()
         else:
@@ -134,7 +136,7 @@ class _RecordEmitter(StepEmitter):
             walks += self._record(record_bytes(self._program, room))
             if self._larger is not None:
                 asm.place(self._larger)
-                self._starts.append((len(asm), ()))
+                self._starts.append((len(asm), (), None))
                 asm.move(R1, R8)
                 asm.constant(R2, _NO_WAKE_UP)
                 asm.call(self._helpers["ringbuf_discard"])
@@ -151,7 +153,7 @@ class _RecordEmitter(StepEmitter):
         place = self._program.size + self._program.texts * self._room
         rounds = followed_rounds(self._program)
         for position, step in enumerate(self._program.steps):
-            self._starts.append((len(asm), self._program.fields[position]))
+            self._starts.append((len(asm), self._program.fields[position], step))
             if isinstance(step, Loop):
                 names = self._program.fields[position]
                 walks.append(
@@ -161,7 +163,7 @@ class _RecordEmitter(StepEmitter):
                 place += walk_bytes(step, self._room)
             else:
                 self.step(position, step)
-        self._starts.append((len(asm), ()))
+        self._starts.append((len(asm), (), None))
         stack = self._target.stack
         if stack is not None and stack.copied:
             self._copy_stack(size, stack)
@@ -271,6 +273,11 @@ class _RecordEmitter(StepEmitter):
 
 class _FilterEmitter(StepEmitter):
     """Ends the program where the filter does not let the hit pass."""
+
+    @property
+    def last(self) -> Step:
+        """The step that lets a hit pass or not."""
+        return self._steps[-1]
 
     def emit(self, unknown: str) -> None:
         """Go on behind, or at ``unknown`` where a load failed."""

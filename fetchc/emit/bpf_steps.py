@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from fetchc.ir.steps import Program, Step
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
 
+    Start = tuple[int, tuple[str, ...], Step | None]
+
 __all__ = [
     "ELAPSED",
     "FOLLOWED",
@@ -64,6 +66,7 @@ __all__ = [
     "TooLarge",
     "entry_bytes",
     "look_up",
+    "purpose",
     "record_bytes",
     "text_rooms",
     "thread_byte",
@@ -145,26 +148,59 @@ class StackRoom(Record):
 class Code(Record):
     """A program. ``starts`` are, in rising order, the first instruction of each step.
 
-    Each comes with the names of the fields that the step is for. ``functions`` are the first
-    instructions of the functions that it has besides.
+    Each comes with the names of the fields that the step is for, and with the step; None: what
+    every record has. ``functions`` are the first instructions of the functions that it has besides.
     """
 
     instructions: tuple[Instruction, ...]
-    starts: tuple[tuple[int, tuple[str, ...]], ...]
+    starts: tuple[Start, ...]
     functions: tuple[int, ...] = ()
 
     def bytes(self) -> bytes:
         """What bpf(2) loads."""
         return b"".join([one.bytes() for one in self.instructions])
 
-    def fields_at(self, instruction: int) -> tuple[str, ...]:
-        """The fields that an instruction is for; empty where it is for all of them."""
-        names: tuple[str, ...] = ()
-        for start, listed in self.starts:
+    def step_at(self, instruction: int) -> tuple[tuple[str, ...], Step | None]:
+        """The step that an instruction is of, and the fields it is for; none: of all of them."""
+        found: tuple[tuple[str, ...], Step | None] = ((), None)
+        for start, names, step in self.starts:
             if start > instruction:
                 break
-            names = listed
-        return names
+            found = names, step
+        return found
+
+
+def purpose(step: Step | None) -> str:
+    """What the program does there, in words that complete "where the program": for messages."""
+    match step:
+        case None:
+            return "prepares or sends the record"
+        case ReadMemory():
+            return "reads a number from memory"
+        case EmitMemory():
+            return "reads memory into the record"
+        case EmitText():
+            return "reads a string into the record"
+        case EmitNumber():
+            return "writes a number into the record"
+        case EmitComm():
+            return "writes the name of the task into the record"
+        case LoadBias():
+            return "computes where the file is loaded"
+        case Arithmetic() | Select() | Elapsed():
+            return "computes a number"
+        case ReadRegister() | Constant() | ContextAddress() | ReadCursor():
+            return "takes a number"
+        case Loop():
+            return "walks a container"
+        case Aggregate():
+            return "counts the hit"
+        case Identify():
+            return "identifies the call"
+        case Require():
+            return "applies the filter"
+        case _:
+            assert_never(step)
 
 
 class Target(Record):
@@ -252,7 +288,7 @@ class StepEmitter:
         self._room = 0  # of the texts in the record that is being written
         self._larger: str | None = None  # where a larger record is begun
         self._asm = asm
-        self._starts: list[tuple[int, tuple[str, ...]]] = []
+        self._starts: list[Start] = []
         limit = target.rules.stack_bytes
         if any(isinstance(step, Elapsed) for step in program.steps):
             used = max(used, -ELAPSED)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from fetchc.emit.bpf_assembler import Assembler
-    from fetchc.emit.bpf_steps import Target
+    from fetchc.emit.bpf_steps import Start, Target
     from fetchc.ir.steps import Program, Step
 
 __all__ = ["Walk", "followed_rounds"]
@@ -279,11 +279,11 @@ class Walk:
         self._asm.compute_with("or", R1, flag)
         self._asm.store(R8, at, R1, 2)
 
-    def function(self, starts: list[tuple[int, tuple[str, ...]]]) -> int:
+    def function(self, starts: list[Start]) -> int:
         """The function of a round; its first instruction. It returns 1 where it is the last one."""
         loop, asm = self._loop, self._asm
         first = len(asm)
-        starts.append((first, self._names))
+        starts.append((first, self._names, loop))
         asm.place(self._label)
         asm.move(CONTEXT, R2)
         ended, failed, larger, next, stop, other = [asm.fresh() for _ in range(6)]

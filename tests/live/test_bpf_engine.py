@@ -17,6 +17,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -31,7 +32,7 @@ from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text, Walk, Word
 from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import Program
-from fetchc.target.bpf_rules import BpfMachine, bpf_machine
+from fetchc.target.bpf_rules import BpfMachine, BpfRules, bpf_machine, bpf_rules
 from fetchc.tracer import tables
 from fetchc.tracer.bpf import bpf_session, kernel_probes
 from fetchc.tracer.bpf.bpf_session import BpfSession, unable
@@ -434,20 +435,44 @@ def _byte(pid: int, address: int) -> bytes:
         return memory.read(1)
 
 
-def test_a_refusal_of_the_verifier_names_the_expression(
-    program: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("wrong", "said", "where"),
+    [
+        ("register", "invalid bpf_context access", "writes a number into the record, for `how`"),
+        ("helper", "func unknown#9999", "reads memory into the record, for `p->n`"),
+        ("filter", "invalid bpf_context access", "applies the filter"),
+    ],
+)
+def test_a_refusal_of_the_verifier_names_the_step(
+    wrong: str,
+    said: str,
+    where: str,
+    program: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    def wrong(name: str) -> BpfMachine:
-        machine = bpf_machine(name)
-        assert machine is not None
-        return machine.replaced(registers={**machine.registers, "si": 4096})
+    def machine(name: str) -> BpfMachine:
+        found = bpf_machine(name)
+        assert found is not None
+        return found.replaced(registers={**found.registers, "si": 4096})
 
-    monkeypatch.setattr(bpf_session, "bpf_machine", wrong)
-    with pytest.raises(TracerError, match="FC0717: the kernel refused") as refused:
-        hits(program, ["p->n", "how"], "gone")
-    notes = refused.value.diagnostics[0].notes
-    assert any("invalid bpf_context access" in note for note in notes)
-    assert "it is about `how`" in notes
+    def rules(*given: Any) -> BpfRules:
+        found = bpf_rules(*given)
+        reading = dict.fromkeys(("copy_from_user", "probe_read_user"), 9999)
+        return found.replaced(helpers={**found.helpers, **reading})
+
+    if wrong in ("register", "filter"):
+        monkeypatch.setattr(bpf_session, "bpf_machine", machine)
+    else:
+        monkeypatch.setattr(bpf_session, "bpf_rules", rules)
+    filter = ("--filter", "how > 1") if wrong == "filter" else ()
+    words = ("--engine", "bpf", "how", "p->n", *filter, "-x", program, "-f", "look")
+    done = trace(capfd, *words, "--", program, "gone")
+    first, second, third, *_ = done.errors.splitlines()
+    assert (done.status, first) == (4, "error[FC0717]: the kernel refused the eBPF program")
+    assert second.startswith("   = note: the kernel said: ")
+    assert said in second
+    assert third == f"   = note: that is where the program {where}"
 
 
 def test_a_plan_of_definitions_alone_is_refused(program: Path) -> None:

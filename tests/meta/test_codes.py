@@ -55,7 +55,7 @@ ELSEWHERE = {
     "FC0714": "tests/unit/tracer/test_install.py::test_a_kernel_without_kprobes_is_reported",
     "FC0715": "tests/unit/tracer/test_perf_maps.py::test_what_somebody_else_left_is_not_touched",
     "FC0716": "tests/unit/tracer/test_ring_buffer_pages.py::test_other_pages_are_not_read",
-    "FC0717": "tests/live/test_bpf_engine.py::test_a_refusal_of_the_verifier_names_the_expression",
+    "FC0717": "tests/live/test_bpf_engine.py::test_a_refusal_of_the_verifier_names_the_step",
     "FC0718": "tests/live/test_bpf_engine.py::test_what_it_cannot_do_is_refused",
     "FC0719": "tests/unit/tracer/test_install.py::test_a_file_that_was_not_read_is_refused",
     "FC0801": "tests/unit/conformance/test_toolchains.py::test_a_compiler_that_is_missing",

@@ -22,6 +22,7 @@ from fetchc.emit.bpf_steps import (
     StackRoom,
     Target,
     TooLarge,
+    purpose,
     text_rooms,
 )
 from fetchc.ir.fetch import Decode, Symbol
@@ -819,10 +820,10 @@ def _kernel_refused(what: str, error: OSError) -> TracerError:
 def _refused_program(code: Code, labels: dict[str, str], wrong: ProgramRefused) -> TracerError:
     notes = [f"the kernel said: {wrong.said}"]
     if wrong.instruction is not None:
-        names = code.fields_at(wrong.instruction)
-        expressions = dict.fromkeys([labels[name] for name in names if name in labels])
-        if expressions:
-            notes.append("it is about " + ", ".join([f"`{one}`" for one in expressions]))
+        names, step = code.step_at(wrong.instruction)
+        expressions = dict.fromkeys([f"`{labels[name]}`" for name in names if name in labels])
+        about = f", for {', '.join(expressions)}" if expressions else ""
+        notes.append(f"that is where the program {purpose(step)}{about}")
         notes.append(f"at instruction {wrong.instruction} of {len(code.instructions)}")
     what = "the kernel refused the eBPF program"
     return TracerError((Diagnostic("FC0717", what, notes=tuple(notes), help=_HELP),))

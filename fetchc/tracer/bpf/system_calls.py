@@ -11,6 +11,7 @@ import ctypes
 import errno
 import fcntl
 import os
+import re
 import resource
 import struct
 
@@ -45,7 +46,7 @@ _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
 _SHARED = 1 << 10  # BPF_F_MMAPABLE, from 5.5 on
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
 _LICENSE = b"GPL"  # reading memory of programs is for programs under it
-_LOG_BYTES = 1 << 20
+_LOG_BYTES = 1 << 24
 _ENABLE, _SET_BPF = 0x2400, 0x40042408  # PERF_EVENT_IOC_*
 _EVENT_BYTES = 136  # PERF_ATTR_SIZE_VER8
 _CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
@@ -70,14 +71,21 @@ class Attachment:
 
 
 class ProgramRefused(Exception):
-    """The verifier refuses a program: in its last words, ``said``, at ``instruction`` if known."""
+    """The verifier refuses a program: in its last words, ``said``, at ``instruction`` if known.
+
+    A log that is too long for its room has other last words (ENOSPC): nothing is known then.
+    """
 
     def __init__(self, error: OSError, log: Sequence[str]) -> None:
         # Behind them are statistics. A line about an instruction begins with its number.
         lines = [line for line in log if line and not line.startswith(_STATISTICS)]
+        if error.errno == errno.ENOSPC:
+            lines = []
         self.said = lines[-1] if lines else os.strerror(error.errno or 0)
         numbers = [line.partition(":")[0] for line in lines]
         listed = [int(number) for number in numbers if number.isdecimal()]
+        if not listed:  # before it follows the program: unreachable insn 7
+            listed = [int(number) for number in re.findall(r"\binsn (\d+)", self.said)]
         self.instruction = listed[-1] if listed else None
         super().__init__(self.said)
 
