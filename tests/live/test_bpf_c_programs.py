@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
+import select
+import shutil
+import struct
 import subprocess
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import fetchc
 from tests.live.traced import SECONDS, trace
 from tests.support.go_programs import go_program
+from tests.support.programs import fixture
+from tests.support.tool_values import asked_of, compared_values, together
 from tests.support.toolchains import require
+from tests.support.tools import Printed
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -91,13 +100,13 @@ def compiled(folder: Path, text: str) -> None:
     subprocess.run([*command, "-Wall", "-Werror"], cwd=folder, check=True, timeout=SECONDS)
 
 
-def attached(folder: Path, text: str, shown: str) -> subprocess.Popen[str]:
+def attached(folder: Path, text: str, shown: str) -> subprocess.Popen[bytes]:
     """The loader of the text, at work; for each hit it does what ``shown`` says, too."""
     loader = text.partition("-o loader\n")[2].partition("*/")[0]
     structures = re.findall(r"^struct \w+_event \{.*?^\};\n|^#define TEXT.*?\n", text, re.S | re.M)
     own = {
         "// Put TEXT_BYTES and the structures of the events here.": "".join(structures),
-        "        break;": f"{shown} putchar(0); fflush(stdout); break;",
+        "        break;": f"{shown} fflush(stdout); break;",
         'puts("attached");': 'puts("attached"); fflush(stdout);',
     }
     for place, wanted in own.items():
@@ -106,10 +115,20 @@ def attached(folder: Path, text: str, shown: str) -> subprocess.Popen[str]:
     (folder / "loader.c").write_text(loader)
     command = ["gcc", "-Wall", "-Werror", "loader.c", "-lbpf", "-o", "loader"]
     subprocess.run(command, cwd=folder, check=True, timeout=SECONDS)
-    child = subprocess.Popen(["./loader"], cwd=folder, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "attached\n"
+    child = subprocess.Popen(["./loader"], cwd=folder, stdout=subprocess.PIPE, bufsize=0)
+    assert read(child, 9) == b"attached\n"
     return child
+
+
+def read(child: subprocess.Popen[bytes], size: int) -> bytes:
+    """So many bytes of what it writes."""
+    assert child.stdout is not None
+    found = b""
+    while len(found) < size:
+        more = child.stdout.read(size - len(found))
+        assert more, "the loader has ended"
+        found += more
+    return found
 
 
 def loaded(
@@ -121,15 +140,14 @@ def loaded(
     names = {expression.partition("=")[0]: how for expression, how in asked.items()}
     shown = [f'printf("{name}="); printf({how}); putchar(1);' for name, how in names.items()]
     found: list[dict[str, str | None]] = []
-    with attached(folder, text, "\n".join(shown)) as child:
-        assert child.stdout is not None
+    with attached(folder, text, "\n".join([*shown, "putchar(0);"])) as child:
         try:
             subprocess.run([binary], check=True, timeout=SECONDS)
             for _ in range(HITS):
-                hit = ""
-                while not hit.endswith("\0"):
-                    hit += child.stdout.read(1)
-                head, _, values = hit.partition("\n")
+                hit = b""
+                while not hit.endswith(b"\0"):
+                    hit += read(child, 1)
+                head, _, values = hit[:-1].decode().partition("\n")
                 comm, _, faults = head.partition(" faults=")
                 assert comm.startswith(binary.name)
                 listed = [one.partition("=") for one in values.split("\1")[:-1]]
@@ -210,3 +228,104 @@ def test_one_program_is_at_all_returns_of_go(
         pytest.skip("libbpf 1.3 is the first with `uprobe.multi`")
     expected = traced(capfd, binary, *RESULTS, "-f", "main.serve", "--return")
     assert loaded(tmp_path, binary, text, RESULTS) == expected
+
+
+# ------------------------------------------------------------------------------
+# Every expression of the corpus.
+
+
+class Structure:
+    """A structure of the text: how its records print."""
+
+    def __init__(self, members: str) -> None:
+        self._members = re.findall(
+            r"^    (\S+) (\w+)(?:\[(\w+)\])?;  // bit (\d+): .*?(?:as `(\w+)` says)?$",
+            members,
+            re.M,
+        )
+        fields: list[tuple[str, Any]] = [
+            ("head", ctypes.c_uint64 * 2),
+            ("task", ctypes.c_uint32 * 3),
+            ("comm", ctypes.c_char * 16),
+        ]
+        for kind, name, count, _, _ in self._members:
+            one = getattr(ctypes, _TYPES[kind])
+            fields.append((name, one * int(count.replace("TEXT_BYTES", "256")) if count else one))
+
+        class Layout(ctypes.Structure):
+            _fields_ = fields
+
+        self._layout: Any = Layout
+
+    def printed(self, record: bytes) -> dict[str, str]:
+        """As :func:`compared_values` takes them."""
+        values = self._layout.from_buffer_copy(record)
+        found = {}
+        for kind, name, count, bit, length in self._members:
+            value = getattr(values, name)
+            if values.head[1] >> int(bit) & 1:
+                found[name] = "(fault)"
+            elif kind == "char" and count:
+                start = getattr(self._layout, name).offset
+                text = record[start : start + getattr(self._layout, name).size]
+                text = text[: getattr(values, length)] if length else text.split(b"\0")[0]
+                found[name] = f'"{text.decode()}"'
+            else:
+                found[name] = f"{{{','.join(map(str, value))}}}" if count else str(value)
+        return found
+
+
+_TYPES = {
+    f"__{sign}{bits}": f"c_{long}{bits}"
+    for sign, long in (("u", "uint"), ("s", "int"))
+    for bits in (8, 16, 32, 64)
+} | {"char": "c_uint8"}
+
+
+def records(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
+    """What the loader writes until it has nothing more for some time."""
+    assert child.stdout is not None
+    while select.select([child.stdout], [], [], 1)[0]:
+        yield read(child, struct.unpack("Q", read(child, 8))[0])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "c/layouts/gcc-O2-dwarf5",
+        "go/dnsforward/go1.27",
+        pytest.param("c/layouts/clang-O0-dwarf4", marks=pytest.mark.long),
+        pytest.param("go/dnsforward/go1.15", marks=pytest.mark.long),
+    ],
+)
+def test_every_value_of_a_fixture_is_what_it_printed(name: str, tmp_path: Path) -> None:
+    require_uprobes()
+    asked = asked_of(name, "bpf-c")
+    binary = Path(shutil.copy(fixture(name), tmp_path / "own"))
+    text = together("bpf-c", asked).text.replace(str(fixture(name)), str(binary))
+    compiled(tmp_path, text)
+    structures = {
+        int(number): (event, Structure(members))
+        for event, members, number in re.findall(
+            r"^struct (ev\d+)(?:_\d+)?_event (\{.*?event;  // (\d+) .*?^\});", text, re.S | re.M
+        )
+    }
+    reported: Printed = defaultdict(list)
+    loader = re.sub(r"^        (const struct \w+ \*e = data|printf\(.*\));\n", "", text, flags=re.M)
+    shown = "fwrite(&bytes, 8, 1, stdout); fwrite(data, bytes, 1, stdout);"
+    with attached(tmp_path, loader, shown) as child:
+        try:
+            printed = subprocess.run(
+                [binary], check=True, capture_output=True, text=True, timeout=SECONDS
+            ).stdout
+            for record in records(child):
+                event, structure = structures[struct.unpack_from("I", record, 24)[0]]
+                reported[event].append(structure.printed(record))
+        finally:
+            child.kill()
+    compared, wrong = compared_values(asked, reported, printed, exact=True)
+    assert not wrong, "\n".join(wrong)
+    assert compared >= 400, compared
+    hit = next(iter(reported.values()))[0]
+    hit[next(iter(hit))] = "(fault)"
+    assert len(compared_values(asked, reported, printed, exact=True)[1]) == 1
