@@ -59,6 +59,7 @@ SETTLED = (
     "FC0608",
 )  # arrays of characters end at their count, bit fields have their sign
 
+_FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"\\]|\*/')
 
 
@@ -268,6 +269,8 @@ class _Program:
         if isinstance(item.fetch.value, Comm):
             return f"    bpf_get_current_comm({name}, sizeof({name}));"
         base, loads = chain(item.fetch.value, event.word_bytes)
+        if any(abs(load.offset) > _FARTHEST for load in loads[1:]):
+            raise self._cannot(item, "it is too far behind a pointer")
         address = self._base(item, base)
         for load in loads[:-1]:
             address = f"pointer({_sum(address, load.offset)})"

@@ -99,6 +99,7 @@ def test_numbers_have_the_width_and_sign_of_their_member() -> None:
         (event(item(Deref(DI, 8), Array(Bits(1, 0, 8), 2))), "it has no lists of bit fields"),
         (event(item(DI, Symbol())), "it names addresses of the kernel"),
         (event(item(DI, Text())), "it is in no memory"),
+        (event(item(Deref(Deref(DI, 0), 1 << 55))), "it is too far behind a pointer"),
         (event(item(KernelValue("argument", "$arg1"))), "the kernel alone has it"),
         (event(item(Deref(Image(8), 0)), kind="uretprobe"), "not known when a function returns"),
         (event(item(Register("xyz"))), "it has no register `xyz`"),
