@@ -54,10 +54,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTLED", "write"]
 
-SETTLED = (
-    "FC0604",
-    "FC0608",
-)  # arrays of characters end at their count, bit fields have their sign
+SETTLED = ("FC0604", "FC0608")
+"""Arrays of characters end at their count, bit fields have their sign."""
 
 _FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"\\]|\*/')
@@ -79,6 +77,12 @@ class _Group(Record):
 def write(events: Sequence[Event]) -> Written:
     """The source; raises CompileError FC0514 for what such a program cannot carry."""
     features = bpf_rules(events[0].kernel.version).features
+    if "programs" not in features:
+        raise reject(
+            "FC0514",
+            "the format `bpf-c` cannot be of Linux before 5.8, which has no BPF ring buffer",
+            help="use `--format bpftrace`, or name a newer one: `--kernel 5.8`",
+        )
     groups = _groups(events, features)
     programs = [_Program(group) for group in groups]
     texts = [one.text() for one in programs]

@@ -104,6 +104,7 @@ def test_numbers_have_the_width_and_sign_of_their_member() -> None:
         (event(item(Deref(Image(8), 0)), kind="uretprobe"), "not known when a function returns"),
         (event(item(Register("xyz"))), "it has no register `xyz`"),
         (event(*[item(DI, name=f"v{n}") for n in range(65)]), "64 fault bits, not 65"),
+        (event(item(DI), version="5.4"), "Linux before 5.8"),
         (event(item(DI)).replaced(machine="riscv64"), "the registers of riscv64"),
         (event().replaced(point=KernelPoint("f", "", 0, ())), "a probe of the kernel"),
         (event(item(DI)).replaced(path="/bin/*/x"), "which C would read otherwise"),
