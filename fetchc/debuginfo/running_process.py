@@ -14,7 +14,7 @@ import stat
 import time
 from contextlib import suppress
 
-from fetchc.debuginfo.dotnet.csharp_names import without_arguments, written
+from fetchc.debuginfo.dotnet.csharp_names import map_line_parts, without_arguments, written
 from fetchc.debuginfo.perf_map_format import CUT, GrowingMap, parse_lines
 from fetchc.debuginfo.safe_open import open_regular, read_regular, resolved
 from fetchc.debuginfo.separate.process_root import of_process
@@ -224,8 +224,7 @@ class RunningProcess:
         """The assembly whose code is at an address; of no line of the map: the program's own."""
         for line in reversed(self.lines):
             if line.start <= address < line.start + line.size:
-                name = line.symbol.partition("::")[0].rpartition("] ")[0].rpartition("[")[2]
-                return name or self._own()
+                return map_line_parts(line.symbol)[0] or self._own()
         return self._own()
 
     def _holders(self, name: str) -> set[str]:
@@ -237,13 +236,13 @@ class RunningProcess:
         for line in self.lines:
             if last not in line.symbol:
                 continue
-            head, mark, _ = line.symbol.partition("] ")
-            if not mark or "::" not in line.symbol:
+            assembly, method = map_line_parts(line.symbol)
+            if not assembly:
                 continue
-            has = written(line.symbol)
-            parts = [_plain(one) for each in has.types for one in each.split(".")]
-            if [*parts, _plain(has.method)][-len(wanted) :] == wanted:
-                holders.add(head.rpartition("[")[2])
+            has = written(method)
+            parts = [*map(_plain, has.types), _plain(has.method)]
+            if parts[-len(wanted) :] == wanted:
+                holders.add(assembly)
         return holders
 
     def _own(self) -> str:

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     IsClass = Callable[[str], bool]
 
 __all__ = [
-    "Written", "arguments_fit", "desugared", "generated_prefix", "of_map_line", "parameters_fit",
-    "split_outside", "without_arguments", "written",
+    "Written", "arguments_fit", "desugared", "generated_prefix", "map_line_parts", "of_map_line",
+    "parameters_fit", "split_outside", "without_arguments", "written",
 ]  # fmt: skip
 
 SPECIAL = (".ctor", ".cctor")
@@ -52,10 +52,7 @@ class Written(Record):
 
 def written(name: str) -> Written:
     """What a written name says."""
-    # A line of a perf map: `instance void [assembly] Ns.Type::Method(args)[Tier]`.
-    if "::" in name and "] " in name.partition("(")[0]:
-        name = name.partition("] ")[2]
-    name = name.strip()
+    name = map_line_parts(name)[1].strip()
     parameters = None
     opened = _opening(name)
     if opened < len(name):
@@ -70,6 +67,18 @@ def written(name: str) -> Written:
     return Written(tuple(parts[:-1]), parts[-1], parameters)
 
 
+def map_line_parts(symbol: str) -> tuple[str, str]:
+    """The assembly and the method of a perf map's line: ``shop`` and ``Server::Get(int)[Tier]`` of
+    ``instance object[] [shop] Server::Get(int)[Tier]``. Of other texts no assembly, and all of it.
+    """
+    # What a method returns can have brackets: `int32[]`, `!0& modreq(InAttribute)`.
+    before, mark, method = symbol.partition("::")
+    returned, bracket, holder = before.rpartition("] ")
+    if not mark or not bracket:
+        return "", symbol
+    return returned.rpartition("[")[2], f"{holder}::{method}"
+
+
 # Of a signature in IL: what C# does not write before a type, the numbers that C# names otherwise.
 _BEFORE_TYPE = re.compile(r"\b(?:class|valuetype) |\[[\w.]+\](?=\w)")
 _NUMBERS = re.compile(r"(?<![\w.])(?:native u?int|(?:u?int|float)\d+)(?!\w)")
@@ -82,10 +91,10 @@ def of_map_line(symbol: str) -> str:
     ``Shop.Server.Handle(Shop.Order, long)`` of ``instance int32 [shop]
     Shop.Server::Handle(class Shop.Order,int64)[QuickJitted]``.
     """
-    holder, mark, method = symbol.partition("::")
-    if not mark or "] " not in holder:
+    assembly, method = map_line_parts(symbol)
+    if not assembly:
         return symbol
-    parts = written(f"{holder.rpartition('] ')[2]}::{method}")
+    parts = written(method)
     types = _BEFORE_TYPE.sub("", ", ".join(parts.parameters or ()))
     types = _NUMBERS.sub(lambda found: KNOWN_AS.get(found[0], found[0]), types)
     return f"{'.'.join([*parts.types, parts.method])}({types})"

@@ -9,15 +9,32 @@ src/coreclr/vm/prestub.cpp (PrepareCodeConfig::GetJitOptimizationTierStr); maps 
 
 from __future__ import annotations
 
+from fetchc.debuginfo.dotnet.csharp_names import (
+    KNOWN_AS,
+    map_line_parts,
+    parameters_fit,
+    split_outside,
+)
+from fetchc.debuginfo.dotnet.metadata_signatures import (
+    PRIMITIVES,
+    Defined,
+    Primitive,
+    open_spelled,
+)
+from fetchc.debuginfo.dotnet.metadata_tables import Token
 from fetchc.debuginfo.dotnet.method_code import CodeByMap
+from fetchc.debuginfo.dotnet.mono_aot import CANON
 from fetchc.quantities import Address
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.dotnet.assemblies import Assembly
+    from fetchc.debuginfo.dotnet.metadata_signatures import Signature
     from fetchc.debuginfo.perf_map_format import MapLine
+
+    Arguments = tuple[Signature, ...]
 
 __all__ = ["TIERS", "JitCode"]
 
@@ -49,7 +66,6 @@ class JitCode(CodeByMap):
 
     def add(self, lines: Iterable[MapLine]) -> None:
         """Take lines that the runtime has written since."""
-        mark = f"[{self._assembly.name}] "
         for line in lines:
             self._lines_seen += 1
             name, _, tier = line.symbol.rpartition("[")
@@ -57,7 +73,7 @@ class JitCode(CodeByMap):
             before = self._names.get(line.start)
             if before is not None and before != name:  # the memory has other code now
                 self._begins[self._names.pop(line.start)].remove(line.start)
-            if mark not in line.symbol.partition("(")[0] or tier not in TIERS:
+            if tier not in TIERS or map_line_parts(line.symbol)[0] != self._assembly.name:
                 continue
             if before != name:
                 self._take(line.symbol, line.start)
@@ -81,6 +97,37 @@ class JitCode(CodeByMap):
         """Where the newest code of a method begins, by its row; None where it has none."""
         begins = [one for one in self.begins(method) if one in self._names]
         return max(begins, key=self._order.__getitem__, default=None)
+
+    def instantiations(self, method: int) -> Iterator[tuple[Arguments, Arguments, int]]:
+        """Code of a generic type's methods, by the type arguments that the lines have.
+
+        Of those that are ``__Canon`` (any class), numbers, and types of the assembly itself. A line
+        does not have the type arguments of a method, so that such code is nobody's.
+        """
+        lines, assembly = self.lines(method), self._assembly
+        if not lines or assembly.type_parameters_of("MethodDef", method):
+            return
+        names = assembly.type_parameters_of("TypeDef", assembly.owner(method))
+        marks = [f"!{at}" for at in range(len(names))]
+        parameters = assembly.method_signature(method).parameters
+        inside = ", ".join([open_spelled(assembly, one, marks, ()) for one in parameters])
+        found: dict[str, list[int]] = {}
+        for given, wanted, begin in lines:
+            if begin in self._names and parameters_fit(f"({inside})", wanted):
+                found.setdefault(given, []).append(begin)
+        for given, begins in found.items():
+            arguments = [self._argument(one) for one in split_outside(given, ",")]
+            known = tuple([one for one in arguments if one is not None])
+            if len(known) == len(names) == len(arguments):
+                yield known, (), max(begins, key=self._order.__getitem__)
+
+    def _argument(self, name: str) -> Signature | None:
+        short = name.removeprefix("System.")
+        if short != name and "." not in short:
+            word = CANON.name if short == CANON.name else KNOWN_AS.get(short, "")
+            return Primitive(word) if word in PRIMITIVES.values() else None
+        row = self._assembly.type_named(name)
+        return Defined(Token("TypeDef", row), True) if row else None
 
     def end(self, address: int) -> Address:
         """The address behind the code of a method."""

@@ -135,7 +135,6 @@ def _mentioning(data: mmap | bytes, entries: list[int], rows: Collection[int]) -
     return sorted(found)
 
 
-CANON = Primitive("__Canon")  # all classes, which share code
 _DEEPEST = 100  # namespaces and types in front of a method's name
 ACCESSORS = ("get_", "set_", "add_", "remove_")  # of properties and events
 
@@ -332,17 +331,13 @@ class Methods:
                 yield one
 
     def _shared_code(self, rows: Iterable[int]) -> Iterator[Method]:
-        # Mono's instantiations for all classes: the symbols say of no other one what it is.
-        native, names = self._assembly.native, self._assembly.type_parameters_of
-        if not isinstance(native, MonoCode):
-            return
-        for row in rows:
-            function = native.shared(row)
-            if function is not None:
-                owner = self._assembly.owner(row)
-                of_type = (CANON,) * len(names("TypeDef", owner))
-                of_method = (CANON,) * len(names("MethodDef", row))
-                yield self._method(row, owner, function, of_type, of_method)
+        # Instantiations of code that is outside of the assembly's own tables.
+        native = self._assembly.native
+        if isinstance(native, CodeByAddress):
+            for row in rows:
+                for of_type, of_method, function in native.instantiations(row):
+                    owner = self._assembly.owner(row)
+                    yield self._method(row, owner, function, of_type, of_method)
 
     def symbol(self, row: int) -> str:
         """The name of a method with its parameters, whether it has code or not."""
@@ -599,22 +594,30 @@ class CodeByMap(CodeByAddress):
     def __init__(self, assembly: Assembly) -> None:
         super().__init__(assembly)
         self._methods = Methods(assembly)
-        self._lines: dict[str, list[tuple[tuple[str, ...], int]]] = {}
+        self._lines: dict[str, list[tuple[str, tuple[str, ...], int]]] = {}
 
     def _take(self, symbol: str, begin: int) -> None:
-        # The code at an address, by the name that a line gives it.
+        # The code at an address, by the name that a line gives it. Type arguments of the method's
+        # type are behind its name: ``Outer`1+Inner`1[System.__Canon,System.Int32]::M(!0)``.
         asked = written(symbol)
         if "::" in symbol and asked.parameters is not None:
-            key = f"{'.'.join(asked.types)}.{asked.method}"
-            self._lines.setdefault(key, []).append((asked.parameters, begin))
+            types = [one.partition("[")[0] for one in asked.types]
+            given = asked.types[-1].partition("[")[2].removesuffix("]") if asked.types else ""
+            key = f"{'.'.join(types)}.{asked.method}"
+            self._lines.setdefault(key, []).append((given, asked.parameters, begin))
 
     def begins(self, method: int) -> list[int]:
-        """Where the code of a method begins, by its row: of all lines that name it."""
+        """Where the code of a method begins, by its row: of all lines that name it alone."""
+        lines = self.lines(method)
+        symbol = self._methods.symbol(method) if lines else ""
+        fitting = [one for one in lines if not one[0] and parameters_fit(symbol, one[1])]
+        return [begin for _, _, begin in fitting]
+
+    def lines(self, method: int) -> list[tuple[str, tuple[str, ...], int]]:
+        """The type arguments, parameters and address of each line with the method's name."""
         assembly = self._assembly
         owner = assembly.type_name(assembly.owner(method)).replace("+", ".")
-        lines = self._lines.get(f"{owner}.{assembly.method_name(method)}", ())
-        symbol = self._methods.symbol(method) if lines else ""
-        return [begin for parameters, begin in lines if parameters_fit(symbol, parameters)]
+        return self._lines.get(f"{owner}.{assembly.method_name(method)}", [])
 
 
 class FragileCode(CodeByMap):

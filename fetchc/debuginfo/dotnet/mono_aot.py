@@ -28,7 +28,11 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata_signatures import Signature
     from fetchc.debuginfo.environment import Environment
 
-__all__ = ["CodeByAddress", "MonoCode"]
+    Arguments = tuple[Signature, ...]
+
+__all__ = ["CANON", "CodeByAddress", "MonoCode"]
+
+CANON = Primitive("__Canon")  # all classes, which share code
 
 # ------------------------------------------------------------------------------
 # Native code that is outside of an assembly's own tables: a piece of it goes by its address.
@@ -59,8 +63,14 @@ class CodeByAddress:
                 yield row, address
 
     def instances(self) -> list[int]:
-        """None: the image does not say for certain which types an instantiation has."""
+        """None: there is no table of them."""
         return []
+
+    def instantiations(self, method: int) -> Iterator[tuple[Arguments, Arguments, int]]:
+        """Code of a generic method, by its row: the type arguments of its type and its own, and
+        where the code begins. Only those of which that is known for certain.
+        """
+        return iter(())
 
 
 # What Mono calls types of its own code otherwise than C# does.
@@ -115,9 +125,13 @@ class MonoCode(CodeByAddress):
         """The rows of methods that are not generic, each with its address."""
         return (one for one in super().entries() if not self._parameters(one[0]))
 
-    def shared(self, method: int) -> int | None:
-        """Where the code begins that all classes share for a generic method; None of others."""
-        return self.entry(method) if self._parameters(method) else None
+    def instantiations(self, method: int) -> Iterator[tuple[Arguments, Arguments, int]]:
+        """The code that all classes share: the symbols say of no other one what it is."""
+        names = self._parameters(method)
+        begin = None if names is None else self.entry(method)
+        if names is not None and begin is not None:
+            of_type, of_method = [(CANON,) * len(each) for each in names]
+            yield of_type, of_method, begin
 
     def _parameters(self, method: int) -> tuple[list[str], list[str]] | None:
         # Names of the type parameters of a generic method's type, and its own.

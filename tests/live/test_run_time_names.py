@@ -1,0 +1,146 @@
+"""Generic code and code that a compiler took apart, compiled at run time: values beside the log."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fetchc.tracer.bpf.bpf_session import running, unable
+from fetchc.tracer.breakpoints import most_breakpoints
+from tests.live.test_run_time_code import Service, Trace
+from tests.support.dotnet import NET9, NETCORE31, compiled
+from tests.support.toolchains import ROOT
+
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.skipif(not most_breakpoints(), reason="this machine has no execution breakpoints"),
+    pytest.mark.skipif(
+        unable(()) is not None or not running()[0].tried,
+        reason="eBPF is not allowed here, or the kernel is too old: values are read later",
+    ),
+]
+
+CORPUS = ROOT / "corpus/dotnet"
+SETTINGS = {NET9: {}, NETCORE31: {"COMPlus_PerfMapEnabled": "1"}}
+BOTH = pytest.mark.parametrize("runtime", SETTINGS, ids=lambda one: one.name)
+AGAIN = re.compile(r"(Box`1\[System.Int32\]::Put|<Wait>c__async0::MoveNext).*(Instr|Optim)")
+ROUNDS = 30
+
+# Methods as people name them, four at a time, and what is asked for: their own names are in events.
+GENERIC = (
+    (
+        ("Box<int>.Put", "Box<Point>.Put", "Box<int>.Same", "Slot<byte>.Add"),
+        "value value.X value.Y n this.held this.held.X this.count one other more this.last",
+    ),
+    (
+        ("Box<string>.Put", "Box<string>.Same", "Pair<string, int>.Kept<short>.Swap"),
+        "(string)value ((Order)value).Customer ((Order)value).Id (string)this.held n this.count "
+        "(string)one (string)other (string)key value next this.last",
+    ),
+)
+STEPS = {
+    "Steps.<Wait>c__async0.MoveNext": "Wait",
+    "Steps.<Count>c__Iterator1.MoveNext": "Count",
+    "Steps.<Captured>c__AnonStorey2.<>m__0": "Captured",
+}
+ASKED = (
+    "sum note i__1 i__2 text retries handled this.label this.this.handled "
+    "at each limit label x inner tag seen factor"
+)
+
+
+def started(runtime: Path, source: str, folder: Path, *arguments: str) -> Service:
+    """A program of the corpus that has called each of its methods once."""
+    assembly = compiled(CORPUS / source, folder / f"{Path(source).stem}.dll")
+    service = Service(runtime, assembly, SETTINGS[runtime], *arguments)
+    asked(service)
+    return service
+
+
+def asked(service: Service, times: int = 1) -> list[dict[str, Any]]:
+    """What the program logs when it calls each method so many times."""
+    found = []
+    for _ in range(times):
+        service.ask("")
+        lines = service.lines("done")
+        found += [json.loads(one.removeprefix("EVENT ")) for one in lines]
+        time.sleep(0.002)
+    return found
+
+
+def unlike(events: list[dict[str, Any]], log: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls of the log, in their order, that no event shows; raises for an event of no call."""
+    left, missed = iter(log), []
+    for event in events:
+        for call in left:
+            wanted = call["values"]
+            if {name: event["args"].get(name, "nothing") for name in wanted} == wanted:
+                break
+            missed.append(call)
+        else:
+            raise AssertionError(f"no call has these values: {event}")
+    return missed + list(left)
+
+
+@BOTH
+def test_values_of_generic_code_are_those_of_the_log(runtime: Path, tmp_path: Path) -> None:
+    service = started(runtime, "generics/generics.cs", tmp_path)
+    try:
+        moved = [compared(service, *each) for each in GENERIC]
+        assert any(moved)
+    finally:
+        service.end()
+
+
+@pytest.mark.parametrize("runtime", [NET9, pytest.param(NETCORE31, marks=pytest.mark.long)])
+def test_values_of_steps_and_lambdas_are_those_of_the_log(runtime: Path, tmp_path: Path) -> None:
+    service = started(runtime, "aot/steps.cs", tmp_path, "lines")
+    try:
+        assert compared(service, STEPS, ASKED)
+    finally:
+        service.end()
+
+
+def compared(service: Service, methods: Iterable[str], expressions: str) -> bool:
+    """Trace the methods, and compare each event with the log; whether any was compiled again."""
+    named = [word for name in methods for word in ("-f", name)]
+    trace = Trace(service, *expressions.split(), *named, "--format", "jsonl")
+    log = asked(service, 20)
+    for _ in range(ROUNDS):  # the runtime compiles no method again before 30 calls and 100 ms
+        time.sleep(0.15)
+        log += asked(service, 20)
+        if AGAIN.search(Path(f"/tmp/perf-{service.pid}.map").read_text()):
+            break
+    log += asked(service, 20)
+    events, said = trace.ended()
+    # The first step of a method has no values yet, and the log has none of it.
+    events = [one for one in events if 0 not in (one["args"].get("sum"), one["args"].get("at"))]
+    functions = dict.fromkeys(one["function"] for one in events)
+    assert len(functions) == len(list(methods)), said
+    for function in functions:
+        own = [event for event in events if event["function"] == function]
+        missed = unlike(own, [one for one in log if is_of(one, function)])
+        assert not missed or f"`{function}` was compiled again" in said, said
+        assert len(own) >= 4, said
+    return len({one["address"] for one in events}) > len(functions)
+
+
+def is_of(call: dict[str, Any], function: str) -> bool:
+    """Whether the log's name of a method is that of an event's function."""
+    return call["method"] == STEPS.get(function) or function.endswith(f".{call['method']}")
+
+
+def test_an_event_of_no_call_is_noticed() -> None:
+    calls = [{"values": {"n": 1}}, {"values": {"n": 2}}, {"values": {"n": 3}}]
+    events = [{"args": {"n": 1, "x": 5}}, {"args": {"n": 3}}]
+    assert unlike(events, calls) == [calls[1]]
+    wrong: list[dict[str, Any]]
+    for wrong in ([{"args": {"n": 4}}], [{"args": {}}], events[::-1], [events[0]] * 2):
+        with pytest.raises(AssertionError, match="no call has these values"):
+            unlike(wrong, calls)
