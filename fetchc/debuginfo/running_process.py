@@ -193,6 +193,18 @@ class RunningProcess:
                 found.setdefault(os.path.basename(words[5])[: -len(".dll")], words[5])
         return found
 
+    def assemblies_with(self, type_name: str) -> list[str]:
+        """The names of the assemblies that define a type of that whole name."""
+        from fetchc.debuginfo.dotnet.assemblies import Assembly
+
+        found = []
+        for name, path in self.assemblies().items():
+            with suppress(DebugInfoError):  # others are none of .NET
+                assembly = Assembly(of_process(f"{self.folder}/root{path}", None)[0])
+                if assembly.type_named(type_name):
+                    found.append(name)
+        return found
+
     def assembly_of(self, names: Iterable[str]) -> str:
         """The assembly that has compiled methods of these names; of none: the program's own.
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from fetchc.cli import main
 from fetchc.tracer.bpf.bpf_session import running, unable
 from fetchc.tracer.breakpoints import most_breakpoints
 from tests.live.test_run_time_code import Service, Trace
@@ -35,15 +36,25 @@ ROUNDS = 30
 # Methods as people name them, four at a time, and what is asked for: their own names are in events.
 GENERIC = (
     (
-        ("Box<int>.Put", "Box<Point>.Put", "Box<int>.Same", "Slot<byte>.Add"),
-        "value value.X value.Y n this.held this.held.X this.count one other more this.last",
+        ("Box<int>.Put", "Box<Point>.Put", "Box<DateTime>.Put", "Slot<byte>.Add"),
+        "value value.X value.Y value._dateData n this.held this.held.X this.count more this.last",
     ),
     (
-        ("Box<string>.Put", "Box<string>.Same", "Pair<string, int>.Kept<short>.Swap"),
+        (
+            "Box<string>.Put",
+            "Box<string>.Same",
+            "Pair<string, int>.Kept<short>.Swap",
+            "Box<KeyValuePair<string, int>>.Put",
+        ),
         "(string)value ((Order)value).Customer ((Order)value).Id (string)this.held n this.count "
-        "(string)one (string)other (string)key value next this.last",
+        "(string)one (string)other (string)key value next this.last (string)value.Key value.Value",
     ),
 )
+REFUSED = {  # the type arguments of a method decide where its parameters are, also of `Count(int)`
+    "Program.Pick": "does not have a method's type arguments.*registers are at `--at 0x.* or 0x",
+    "Program.Count<string>": "`Store.Program.Count` cannot be traced: .*registers are at `--at 0x",
+    "Box<long>.Put": "is compiled for other types: .*`System.Int32`",
+}
 STEPS = {
     "Steps.<Wait>c__async0.MoveNext": "Wait",
     "Steps.<Count>c__Iterator1.MoveNext": "Count",
@@ -89,11 +100,18 @@ def unlike(events: list[dict[str, Any]], log: list[dict[str, Any]]) -> list[dict
 
 
 @BOTH
-def test_values_of_generic_code_are_those_of_the_log(runtime: Path, tmp_path: Path) -> None:
+def test_values_of_generic_code_are_those_of_the_log(
+    runtime: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     service = started(runtime, "generics/generics.cs", tmp_path)
     try:
         moved = [compared(service, *each) for each in GENERIC]
         assert any(moved)
+        for name, why in REFUSED.items():
+            assert main(["variables", name, "-p", str(service.pid)]) == 3
+            assert re.search(why, capsys.readouterr().err)
+        assert main(["functions", "-p", str(service.pid)]) == 0
+        assert not {"Pick", "Count"} & set(re.findall(r"\w+(?=\()", capsys.readouterr().out))
     finally:
         service.end()
 

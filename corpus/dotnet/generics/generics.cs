@@ -45,6 +45,9 @@ namespace Store {
         [MethodImpl(MethodImplOptions.NoInlining)]
         public static T Pick<T>(T one, int n) { return n > 0 ? one : default(T); }
 
+        [MethodImpl(MethodImplOptions.NoInlining)]
+        public static int Count<T>(int n) { return typeof(T) == typeof(int) ? n : -n; }
+
         static string J(object value) {
             return value == null ? "null" : value is string ? "\"" + value + "\"" : value.ToString();
         }
@@ -61,6 +64,7 @@ namespace Store {
             var orders = new Box<Order>();
             var points = new Box<Point>();
             var times = new Box<DateTime>();
+            var spans = new Box<KeyValuePair<string, int>>();
             var kept = new Pair<string, int>.Kept<short>();
             var slot = new Slot<byte>();
             var named = new Slot<string>();
@@ -75,11 +79,12 @@ namespace Store {
                 orders.Put(order, 1000 + n);
                 Log("Box<Store.Point>.Put", "value.X", n, "value.Y", -n, "n", 8, "this.held.X", points.held.X, "this.count", points.count);
                 points.Put(new Point { X = n, Y = (short)-n }, 8);
+                Log("Box<System.DateTime>.Put", "value._dateData", n, "n", n, "this.count", times.count);
                 times.Put(new DateTime(n), n);
+                Log("Box<System.Collections.Generic.KeyValuePair<__Canon, int>>.Put", "(string)value.Key", "one", "value.Value", n, "n", -7);
+                spans.Put(new KeyValuePair<string, int>("one", n), -7);
                 Log("Box<__Canon>.Same", "(string)one", "one " + n, "(string)other", "other", "n", n + 5000000000L);
                 Box<string>.Same("one " + n, "other", n + 5000000000L);
-                Log("Box<int>.Same", "one", n, "other", 3, "n", 9);
-                Box<int>.Same(n, 3, 9);
                 Log("Pair<__Canon, int>.Kept<short>.Swap", "(string)key", "key " + n, "value", n, "next", 5 - n, "this.last", (int)kept.last);
                 kept.Swap("key " + n, n, (short)(5 - n));
                 Log("Slot<byte>.Add", "value", n, "more", 1L << 40, "this.last", slot.last);
@@ -87,6 +92,7 @@ namespace Store {
                 named.Add("slot " + n, n);
                 Pick("pick " + n, n);
                 Pick(n, n);
+                Count<string>(n);
                 Console.WriteLine("done");
             }
             return numbers.count > 0 ? 0 : 1;

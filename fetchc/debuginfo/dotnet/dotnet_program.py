@@ -97,7 +97,8 @@ class DotnetProgram(Placed):
         self.in_memory = running is not None
         self._running = running
         if running is not None:
-            self._assembly.native = JitCode(self._assembly, running.lines)
+            defined = running.assemblies_with
+            self._assembly.native = JitCode(self._assembly, running.lines, defined)
         self._references = references
         self._process = process
         self._methods = Methods(self._assembly)
@@ -183,7 +184,8 @@ class DotnetProgram(Placed):
             if not meant and self._methods.named(name.partition("(")[0]):
                 return ()  # no overload of these parameters
             shared = self._methods.shared_by(name, lambda one: self._is_class(one) is None)
-            raise not_compiled(self._assembly, self.path, (meant or called)[0], shared)
+            pid = None if self._running is None else self._running.pid
+            raise not_compiled(self._assembly, self.path, (meant or called)[0], shared, pid)
         exact = [one for one in found if one.symbol == name]
         return tuple([self._function(one) for one in exact or found])
 

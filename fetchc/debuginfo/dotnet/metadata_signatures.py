@@ -33,6 +33,7 @@ __all__ = [
     "class_spelled",
     "holder_spelled",
     "open_spelled",
+    "token_name",
 ]
 
 PRIMITIVES = {
@@ -255,12 +256,12 @@ def open_spelled(
         case Primitive(name):
             return name
         case Defined(token):
-            return class_spelled(_token_name(assembly, token.table, token.number), ())
+            return class_spelled(token_name(assembly, token.table, token.number), ())
         case Generic(of, arguments):
             named = of.inner if isinstance(of, Foreign) else of
             name = ""
             if isinstance(named, Defined):
-                name = _token_name(assembly, named.token.table, named.token.number)
+                name = token_name(assembly, named.token.table, named.token.number)
             return class_spelled(name, [inner(one) for one in arguments])
         case Parameter(index, in_method):
             type_arguments = of_method if in_method else of_type
@@ -277,7 +278,8 @@ def open_spelled(
             assert_never(signature)
 
 
-def _token_name(assembly: Assembly, table: str, row: int) -> str:
+def token_name(assembly: Assembly, table: str, row: int) -> str:
+    """The whole name of a type that is defined or referred to, as metadata has it."""
     metadata = assembly.metadata
     if table == "TypeDef":
         return assembly.type_name(row)

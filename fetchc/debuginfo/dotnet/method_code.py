@@ -24,7 +24,7 @@ from fetchc.debuginfo.dotnet.metadata_signatures import (
     holder_spelled,
     open_spelled,
 )
-from fetchc.debuginfo.dotnet.mono_aot import CodeByAddress, MonoCode
+from fetchc.debuginfo.dotnet.mono_aot import CodeByAddress
 from fetchc.debuginfo.dotnet.portable_executable import map_file
 from fetchc.debuginfo.dotnet.ready_to_run import function_index
 from fetchc.debuginfo.perf_map_format import parse_lines
@@ -510,11 +510,16 @@ def in_no_file(path: str) -> DebugInfoError:
 
 
 def not_compiled(
-    assembly: Assembly, path: str, row: int, shared: Sequence[Method] = ()
+    assembly: Assembly,
+    path: str,
+    row: int,
+    shared: Sequence[Method] = (),
+    pid: int | None = None,
 ) -> DebugInfoError:
-    """The refusal of a method that the image has no code of; ``path`` is what is probed.
+    """The refusal of a method without code; ``path`` is the image that is probed.
 
-    ``shared`` is code that it may share with others: if what it is for are classes.
+    ``shared`` is code that it may share with others: if what it is for are classes. ``pid`` is the
+    process whose code is asked for, None for precompiled code.
     """
     holder = class_spelled(assembly.type_name(assembly.owner(row)), ())
     body = continued_in(assembly, row)
@@ -523,12 +528,16 @@ def not_compiled(
         help = f"all classes share code: name `{shared[0].symbol}`, or the folder of the assembly "
         help += "that has the type: `--reference DIR`"
         return DebugInfoError("FC0906", path, what, help=help)
+    what, where = "has no precompiled code", "-x IMAGE"
+    if pid is not None:
+        what, where = "cannot be traced", f"-p {pid}"
     return DebugInfoError(
         "FC0906",
         path,
-        f"`{holder}.{assembly.method_name(row)}` has no precompiled code: "
-        f"{why_no_code(assembly, row)}",
-        help=f"its body is in `{body}`" if body else "list what has: `fetchc functions -x IMAGE`",
+        f"`{holder}.{assembly.method_name(row)}` {what}: {why_no_code(assembly, row)}",
+        help=f"its body is in `{body}`"
+        if body
+        else f"list what has code: `fetchc functions {where}`",
     )
 
 
@@ -541,12 +550,13 @@ def why_no_code(assembly: Assembly, row: int) -> str:
         return "it is a function of a native library"
     if how & (INTERNAL_CALL | CODE_TYPE):
         return "it is a part of the runtime itself"
+    native = assembly.native
+    if isinstance(native, CodeByAddress) and (why := native.why_unknown(row)):
+        return why
     if assembly.type_parameters_of("TypeDef", assembly.owner(row)) or assembly.type_parameters_of(
         "MethodDef", row
     ):
         return "it is generic, and no instantiation of it is in this image"
-    if isinstance(assembly.native, MonoCode) and assembly.native.is_ambiguous(row):
-        return "Mono's symbols do not distinguish it from another method"
     if how & OPTIMIZED:
         return "it is marked AggressiveOptimization, which leaves it to the runtime"
     return "the compiler left it to the runtime"
@@ -607,11 +617,15 @@ class CodeByMap(CodeByAddress):
             self._lines.setdefault(key, []).append((given, asked.parameters, begin))
 
     def begins(self, method: int) -> list[int]:
-        """Where the code of a method begins, by its row: of all lines that name it alone."""
-        lines = self.lines(method)
-        symbol = self._methods.symbol(method) if lines else ""
-        fitting = [one for one in lines if not one[0] and parameters_fit(symbol, one[1])]
-        return [begin for _, _, begin in fitting]
+        """Where the code of a method begins, by its row: of all lines that name it alone.
+
+        None of a method with type arguments: lines do not have those.
+        """
+        lines = [one for one in self.lines(method) if not one[0]]
+        if not lines or self._assembly.type_parameters_of("MethodDef", method):
+            return []
+        symbol = self._methods.symbol(method)
+        return [begin for _, parameters, begin in lines if parameters_fit(symbol, parameters)]
 
     def lines(self, method: int) -> list[tuple[str, tuple[str, ...], int]]:
         """The type arguments, parameters and address of each line with the method's name."""

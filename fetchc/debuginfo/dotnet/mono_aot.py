@@ -72,6 +72,10 @@ class CodeByAddress:
         """
         return iter(())
 
+    def why_unknown(self, method: int) -> str:
+        """Why it does not know of code of a method, by its row; empty where metadata says it."""
+        return ""
+
 
 # What Mono calls types of its own code otherwise than C# does.
 WORDS = {
@@ -109,10 +113,12 @@ class MonoCode(CodeByAddress):
         self._ends[address] = Address(address + found[0].size)
         return address
 
-    def is_ambiguous(self, method: int) -> bool:
-        """Whether another method has the same symbol name, so that the two are ambiguous."""
+    def why_unknown(self, method: int) -> str:
+        """That another method, which is not generic either, has the same symbol name."""
         symbol = self._symbol(method)
-        return symbol is not None and self._symbol_counts()[symbol] > 1
+        if symbol is None or self._parameters(method) or self._symbol_counts()[symbol] == 1:
+            return ""
+        return "Mono's symbols do not distinguish it from another method"
 
     def _symbol_counts(self) -> Counter[str]:
         # How many methods have each symbol.

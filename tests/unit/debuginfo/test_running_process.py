@@ -74,8 +74,10 @@ def test_a_map_that_somebody_has_cut_is_refused(map_: TextIO) -> None:
 
 
 @pytest.fixture(name="closed")
-def closed_map_of_this_process() -> Iterator[Path]:
+def closed_map_of_this_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Under the name that Java gives it."""
+    # Other tests leave .NET's core library mapped here.
+    monkeypatch.setattr("fetchc.debuginfo.running_process.is_dotnet", lambda pid: False)
     path = Path(f"/tmp/perf-{os.getpid()}.map")
     path.write_text("1000 10 void Shop.handle(int)\n")
     yield path

@@ -7,8 +7,10 @@ import pytest
 from fetchc.debuginfo.dotnet.assemblies import Assembly
 from fetchc.debuginfo.dotnet.csharp_names import map_line_parts, of_map_line, written
 from fetchc.debuginfo.dotnet.jit_code import JitCode
+from fetchc.debuginfo.dotnet.metadata_signatures import open_spelled
 from fetchc.debuginfo.dotnet.method_code import Methods
 from fetchc.debuginfo.perf_map_format import MapLine
+from tests.support.dotnet import NETCORE31, framework, missing
 from tests.support.toolchains import ROOT
 
 SAMPLE = str(ROOT / "corpus/dotnet/echo/bin/sample.dll")
@@ -32,7 +34,7 @@ def test_a_line_is_of_its_assembly_and_method_whatever_that_returns(returned: st
     assert name.parameters == ("string", "int32")
     assert of_map_line(symbol) == HANDLE
     assembly = Assembly(SAMPLE)
-    code = JitCode(assembly, [MapLine(0x1000, 0x20, symbol)])
+    code = JitCode(assembly, [MapLine(0x1000, 0x20, symbol)], lambda _: ())
     (row,) = Methods(assembly).overloads(HANDLE)
     assert code.entry(row) == 0x1000
 
@@ -44,3 +46,62 @@ def test_a_line_is_of_its_assembly_and_method_whatever_that_returns(returned: st
 def test_other_texts_are_of_no_assembly(symbol: str) -> None:
     assert map_line_parts(symbol) == ("", symbol)
     assert of_map_line(symbol) == symbol
+
+
+@pytest.fixture(scope="module")
+def core() -> Assembly:
+    if reason := missing(NETCORE31):
+        pytest.skip(reason)
+    return Assembly(framework(NETCORE31))
+
+
+def compiled(core: Assembly, method: str, defined_in: tuple[str, ...] = ("A",)) -> JitCode:
+    """The code of one line of the core library's."""
+    symbol = f"void [System.Private.CoreLib] {method}[QuickJitted]"
+    return JitCode(core, [MapLine(0x1000, 0x20, symbol)], lambda _: defined_in)
+
+
+@pytest.mark.parametrize(
+    ("written", "given"),
+    [
+        ("System.Int64", [("long",)]),
+        ("System.__Canon", [("__Canon",)]),
+        ("System.DateTime", [("System.DateTime",)]),
+        (
+            "System.Collections.Generic.KeyValuePair`2[System.__Canon,System.Guid]",
+            [("System.Collections.Generic.KeyValuePair<__Canon, System.Guid>",)],
+        ),
+        ("Shop.Point", []),
+        ("System.Int64[]", []),
+        ("System.Collections.Generic.KeyValuePair`2[System.__Canon,Shop.Point]", []),
+    ],
+)
+def test_type_arguments_are_those_of_the_line(
+    core: Assembly, written: str, given: list[tuple[str, ...]]
+) -> None:
+    (row,) = Methods(core).called("System.Collections.Generic.List.Add")
+    native = compiled(core, f"System.Collections.Generic.List`1[{written}]::Add(!0)")
+    found = [arguments for arguments, _, begin in native.instantiations(row) if begin == 0x1000]
+    assert [tuple([open_spelled(core, x, (), ()) for x in one]) for one in found] == given
+    assert native.entry(row) is None
+    assert bool(given) == ("is not certain" not in native.why_unknown(row))
+
+
+def test_a_type_that_two_assemblies_define_is_not_certain(core: Assembly) -> None:
+    (row,) = Methods(core).called("System.Collections.Generic.List.Add")
+    add = "System.Collections.Generic.List`1[System.DateTime]::Add(!0)"
+    assert list(compiled(core, add, ("A",)).instantiations(row))
+    twice = compiled(core, add, ("A", "B"))
+    assert not list(twice.instantiations(row))
+    assert "which assembly has its type arguments is not certain: `System.DateTime`" in (
+        twice.why_unknown(row)
+    )
+
+
+def test_code_of_a_generic_method_is_of_no_known_types(core: Assembly) -> None:
+    # Its parameters fit, but who knows whether a hidden one is in front of them.
+    (row,) = Methods(core).called("System.Array.Empty")
+    native = compiled(core, "System.Array::Empty()")
+    assert native.entry(row) is None
+    assert not list(native.instantiations(row))
+    assert native.why_unknown(row).endswith("registers are at `--at 0x1000`")
