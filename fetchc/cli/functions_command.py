@@ -79,4 +79,6 @@ def _long(options: Options, output: Output, rows: list[dict[str, object]]) -> No
         why = f"  -- {row['why']}" if "why" in row else ""
         if row.get("inlined"):
             why = "  -- callers may have it inlined"
+        if "in_source" in row:
+            why = f"  -- {row['in_source']}{why.replace('  -- ', ', ')}"
         output.line(f"{address}{output.types(str(row['signature']))}{source}{why}")

@@ -14,7 +14,12 @@ import stat
 import time
 from contextlib import suppress
 
-from fetchc.debuginfo.dotnet.csharp_names import map_line_parts, without_arguments, written
+from fetchc.debuginfo.dotnet.csharp_names import (
+    in_source,
+    map_line_parts,
+    without_arguments,
+    written,
+)
 from fetchc.debuginfo.perf_map_format import CUT, GrowingMap, parse_lines
 from fetchc.debuginfo.safe_open import open_regular, read_regular, resolved
 from fetchc.debuginfo.separate.process_root import of_process
@@ -252,8 +257,10 @@ class RunningProcess:
             if not assembly:
                 continue
             has = written(method)
+            source = in_source(has.types, has.method.partition("[")[0])
             parts = [*map(_plain, has.types), _plain(has.method)]
-            if parts[-len(wanted) :] == wanted:
+            of_source = [] if source is None else [_plain(one) for one in source.parts]
+            if wanted in (parts[-len(wanted) :], of_source[-len(wanted) :]):
                 holders.add(assembly)
         return holders
 

@@ -40,10 +40,16 @@ def described(program: Program, name: str) -> list[dict[str, object]]:
             "signature": _signature(program, function),
             "source": program.source_line(function) if function.die is not None else None,
             "inlined": function.die is not None and program.evidence.is_inlined(function),
+            **_in_source(program, function),
         }
         for function in program.functions_named(name)
         if function.symbol == name
     ]
+
+
+def _in_source(program: Program, function: Function) -> dict[str, str]:
+    found = "" if program.dotnet is None else program.dotnet.in_source(function)
+    return {"in_source": found} if found else {}
 
 
 def _of_kernel(program: Program, name: str) -> list[dict[str, object]]:

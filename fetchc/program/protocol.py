@@ -271,6 +271,11 @@ class DotnetFacts(Protocol):
     def state_machine_method(self, function: Function) -> str:
         """The ``MoveNext`` that has the body of an iterator or async method; else empty."""
 
+    def in_source(self, function: Function) -> str:
+        """What a method is that a compiler made of the source, as ``body of Server.Get``; of
+        ordinary methods empty.
+        """
+
     def methods_without_code(self) -> Iterator[tuple[str, str]]:
         """Names of the methods that have no native code, each with the reason."""
 

@@ -4,6 +4,7 @@
 // it does all of it once for each line of its input, as other runtimes compile it meanwhile.
 using System;
 using System.Collections.Generic;
+using System.Runtime.CompilerServices;
 using System.Threading.Tasks;
 
 public class Steps {
@@ -46,6 +47,10 @@ public class Steps {
         }
     }
 
+    // Roslyn would call a local function `<Captured>g__Local|7_0`. mcs has none: a test puts its name here.
+    [MethodImpl(MethodImplOptions.NoInlining)]
+    static int XCapturedXg__LocalX7_0(int start, string tag) { return start + tag.Length; }
+
     int Captured(int factor, string text) {
         int seen = 0;
         foreach (int each in new[] { 3, 4 }) {
@@ -56,6 +61,8 @@ public class Steps {
             };
             Told("Captured", "x", 1000 + each, "inner", inner, "tag", tag, "seen", seen, "factor", factor, "handled", handled, "label", label);
             add(1000 + each);
+            Told("Local", "start", each, "tag", tag);
+            seen += XCapturedXg__LocalX7_0(each, tag);
         }
         return seen;
     }

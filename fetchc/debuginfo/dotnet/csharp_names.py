@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     IsClass = Callable[[str], bool]
 
 __all__ = [
-    "Written", "arguments_fit", "desugared", "generated_prefix", "map_line_parts", "of_map_line",
+    "LOCAL_FUNCTION", "InSource", "Written", "arguments_fit", "desugared", "generated_prefix",
+    "in_source", "map_line_parts", "of_map_line",
     "parameters_fit", "split_outside", "without_arguments", "written",
 ]  # fmt: skip
 
@@ -136,6 +137,56 @@ def generated_prefix(name: str) -> str:
             if not depth or at == len(name):
                 return name[:at]
     return ""
+
+
+class InSource(Record):
+    """What a method is in the source that a compiler took apart, with the names of the source:
+    ``body of Steps.Wait``, ``lambda in Steps.Wait``, ``local function Steps.Wait.Inner``.
+    """
+
+    what: str
+    parts: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.what} {'.'.join(self.parts)}"
+
+
+def in_source(types: tuple[str, ...], method: str, depth: int = 0) -> InSource | None:
+    """What a method of ``types``, from the outside in, is in the source; None of ordinary ones.
+
+    Source: dotnet/roslyn, src/Compilers/CSharp/Portable/Symbols/Synthesized/GeneratedNameKind.cs;
+    mono/mono, mcs/mcs/anonymous.cs, async.cs, iterators.cs. Seen of Roslyn 4 and mcs 6.8.
+    """
+    if method == "MoveNext" and types and depth < _DEEPEST:
+        bracket = generated_prefix(types[-1])
+        kind = types[-1][len(bracket) :].partition("`")[0]
+        if kind == "d" or kind.startswith(STATE_MACHINES):
+            inner = in_source(types[:-1], bracket[1:-1], depth + 1)
+            if inner is None:
+                return _in_source("body of", types[:-1], bracket)
+            what = "body of" if inner.what == LOCAL_FUNCTION else f"body of {inner.what}"
+            return inner.replaced(what=what)
+        return None
+    bracket = generated_prefix(method)
+    rest = method[len(bracket) :]
+    if rest.startswith("g__") and "|" in rest:
+        found = _in_source(LOCAL_FUNCTION, types, bracket)
+        return found and found.replaced(parts=(*found.parts, rest[len("g__") :].partition("|")[0]))
+    if not rest.startswith(("b__", "m__")):
+        return None
+    if bracket == "<>" and types:  # mcs: the method is in the name of the closure's type
+        bracket = generated_prefix(types[-1])
+    return _in_source("lambda in", types, bracket)
+
+
+LOCAL_FUNCTION = "local function"
+STATE_MACHINES = ("d__", "c__async", "c__Iterator")  # behind the bracket of a type's name
+
+
+def _in_source(what: str, types: tuple[str, ...], bracket: str) -> InSource | None:
+    own = [one.partition("`")[0] for one in types if not generated_prefix(one)]
+    method = {"<Main>$": "Main"}.get(bracket[1:-1], bracket[1:-1])  # of a file without a class
+    return InSource(what, (*own, method)) if method else None
 
 
 def parameters_fit(symbol: str, wanted: tuple[str, ...]) -> bool:

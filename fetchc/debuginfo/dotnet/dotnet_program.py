@@ -416,6 +416,11 @@ class DotnetMetadata:
         """The ``MoveNext`` that has the body of an iterator or an asynchronous method."""
         return continued_in(self._program._assembly, self._program._method(function).row)
 
+    def in_source(self, function: Function) -> str:
+        """What a method is that a compiler made of the source; of ordinary methods empty."""
+        row = self._program._method(function).row
+        return str(self._program._methods.in_source(row) or "")
+
     def methods_without_code(self) -> Iterator[tuple[str, str]]:
         """Names of the methods that have none, each with the reason."""
         native, assembly = self._program._assembly.native, self._program._assembly

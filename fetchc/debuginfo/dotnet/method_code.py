@@ -9,8 +9,10 @@ from fetchc.debuginfo.byte_reader import compressed_bytes, read_compressed
 from fetchc.debuginfo.dotnet.assemblies import PARAMETER
 from fetchc.debuginfo.dotnet.closed_types import Instance
 from fetchc.debuginfo.dotnet.csharp_names import (
+    LOCAL_FUNCTION,
     Written,
     arguments_fit,
+    in_source,
     parameters_fit,
     without_arguments,
     written,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from mmap import mmap
 
     from fetchc.debuginfo.dotnet.assemblies import Assembly
+    from fetchc.debuginfo.dotnet.csharp_names import InSource
     from fetchc.debuginfo.dotnet.dotnet_types import DotnetTypes
     from fetchc.debuginfo.dotnet.metadata_signatures import Signature
     from fetchc.quantities import TypeId
@@ -202,7 +205,25 @@ class Methods:
             found = found or [at for at, name in names.items() if name.endswith(f".{own}")]
             if found:
                 return found
-        return []
+        return self._local_functions([*map(without_arguments, asked.types), plain])
+
+    def _local_functions(self, wanted: list[str]) -> list[int]:
+        # `Type.Method.Local`, as in the source, which a compiler calls `<Method>g__Local|4_0`.
+        assembly, inside = self._assembly, f"g__{wanted[-1]}|"
+        found = []
+        for row in range(1, assembly.metadata.count("MethodDef") + 1):
+            if inside in assembly.method_name(row):
+                one = self.in_source(row)
+                if one is not None and one.what == LOCAL_FUNCTION:
+                    parts = ".".join(one.parts).split(".")
+                    found += [row] if parts[-len(wanted) :] == wanted else []
+        return found
+
+    def in_source(self, row: int) -> InSource | None:
+        """What a method is in the source that a compiler took apart; None of others."""
+        assembly = self._assembly
+        owner = assembly.type_name(assembly.owner(row)).split("+")
+        return in_source(tuple(owner), assembly.method_name(row))
 
     def named(self, name: str) -> list[Method]:
         """The methods with code that a written name can mean."""
