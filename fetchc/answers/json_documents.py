@@ -101,9 +101,9 @@ def _probe(probe: Probe, arguments: Sequence[Argument]) -> dict[str, Any]:
         "function": None if function is None else function.name,
         "kind": probe.kind,
         "address": None if probe.in_kernel else probe.address,
-        "offset": probe.offset,
+        "offset": None if probe.in_memory else probe.offset,
         "source": probe.source,
-        "definition": probe.definition(arguments),
+        "definition": None if probe.in_memory else probe.definition(arguments),
         "args": [
             {
                 "name": each.name,

@@ -202,6 +202,13 @@ class Probe:
         return self._program.file_offset(site.address)
 
     @property
+    def in_memory(self) -> bool:
+        """Whether a runtime compiled the code: the address is one of the process, no file has it,
+        so that it has no offset and no definition.
+        """
+        return self._program.in_memory
+
+    @property
     def word_bytes(self) -> int:
         """Bytes of an address of the program."""
         return self._program.word_bytes

@@ -16,6 +16,7 @@ from fetchc.tracer.bpf.bpf_session import running, unable
 from fetchc.tracer.breakpoints import most_breakpoints
 from tests.live.test_run_time_code import Service, Trace
 from tests.support.dotnet import NET9, NETCORE31, compiled
+from tests.support.schemas import errors
 from tests.support.toolchains import ROOT
 
 pytestmark = [
@@ -120,6 +121,16 @@ def test_values_of_generic_code_are_those_of_the_log(
         for name, why in REFUSED.items():
             assert main(["variables", name, "-p", str(service.pid)]) == 3
             assert re.search(why, capsys.readouterr().err)
+        described = ["compile", "value", "this.held", "-f", "Box<int>.Put", "-p", str(service.pid)]
+        assert main([*described, "--format", "json"]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert not errors("compile", document)
+        (probe,) = document["probes"]
+        assert (probe["offset"], probe["definition"]) == (None, None)
+        assert f"{probe['address']:x}" in Path(f"/tmp/perf-{service.pid}.map").read_text().lower()
+        assert [one["fetcharg"] for one in probe["args"]] == ["%si:s32", "+8(%di):s32"]
+        assert main([*described, "--format", "bpftrace"]) == 3
+        assert "a uprobe needs code of a file" in capsys.readouterr().err
         assert main(["functions", "-p", str(service.pid)]) == 0
         assert not {"Pick", "Count"} & set(re.findall(r"\w+(?=\()", capsys.readouterr().out))
     finally:
