@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
+    from fetchc.debuginfo.dotnet.portable_executable import Bundle, Pe
     from fetchc.debuginfo.environment import Environment
     from fetchc.debuginfo.perf_map_format import MapLine
     from fetchc.debuginfo.perf_map_program import PerfMapProgram
@@ -48,16 +49,23 @@ __all__ = [
 LARGEST = 1 << 28  # bytes of a map: the process writes anything there
 SHOWN = 6  # names in a message
 CORE = "System.Private.CoreLib"
+SETTINGS = ".runtimeconfig.json"
 _DELETED = " (deleted)"
 
 
+# What of CoreCLR is mapped: its library or the core library; of a single-file program, which has
+# both within it, the memory that code is written to. Source: dotnet/runtime,
+# src/coreclr/minipal/Unix/doublemapping.cpp.
+CORECLR = (b"libcoreclr.so", f"{CORE}.dll".encode(), b"/memfd:doublemapper")
+
+
 def is_dotnet(pid: int) -> bool:
-    """Whether a process runs CoreCLR: by its library, or the core library, in its maps."""
+    """Whether a process runs CoreCLR, by its maps."""
     try:
         maps = read_regular(f"/proc/{pid}/maps", LARGEST)
     except OSError:
         return False
-    return b"libcoreclr.so" in maps or f"{CORE}.dll".encode() in maps
+    return any(one in maps for one in CORECLR)
 
 
 def anonymous(pid: int) -> list[tuple[int, int]]:
@@ -96,7 +104,7 @@ def named_process(path: str) -> tuple[int, str] | None:
 class RunningProcess:
     """A process that compiles code. Raises DebugInfoError FC0901 where it may not be looked at."""
 
-    __slots__ = ("_map", "folder", "is_dotnet", "lines", "pid")
+    __slots__ = ("_bundle", "_map", "folder", "is_dotnet", "lines", "pid")
 
     def __init__(self, pid: int) -> None:
         self.pid = pid
@@ -104,6 +112,7 @@ class RunningProcess:
         self.lines: list[MapLine] = []
         self._map = GrowingMap()
         self.is_dotnet = is_dotnet(pid)
+        self._bundle: Bundle | None = None
         self.read()
 
     def executable(self) -> list[tuple[int, int]]:
@@ -189,8 +198,39 @@ class RunningProcess:
             ) from None
         return None if is_dotnet(pid) else _closed_map(pid, own)
 
+    def bundle(self) -> Bundle | None:
+        """The single-file program that the process runs; None of others."""
+        if self._bundle is None and CORE not in self._mapped():
+            from fetchc.debuginfo.dotnet.portable_executable import bundle_of
+
+            program = f"{self.folder}/exe"
+            try:
+                inside = f"{self.folder}/root{os.readlink(program)}"
+                self._bundle = bundle_of(of_process(inside, None)[0])
+            except OSError as error:
+                what = f"cannot be read: {error.strerror}"
+                raise DebugInfoError("FC0901", program, what) from None
+        return self._bundle
+
     def assemblies(self) -> dict[str, str]:
-        """The assemblies of the process: the path of each by its name, as mapped."""
+        """The assemblies of the process: the path of each by its name, as mapped.
+
+        Those of a single-file program have the program's path.
+        """
+        found, bundle = self._mapped(), self.bundle()
+        inside = [] if bundle is None else bundle.names()
+        return found | dict.fromkeys(inside, "" if bundle is None else bundle.path)
+
+    def _image(self, name: str, path: str) -> tuple[str, Bundle | None, Pe | None]:
+        # Where an assembly is to be read: a path seen from here, and what a bundle has of it.
+        bundle = self.bundle()
+        entry = None if bundle is None else bundle.assembly(name)
+        if bundle is None or entry is None:
+            return of_process(f"{self.folder}/root{path}", None)[0], None, None
+        return bundle.path, bundle, bundle.image(entry)
+
+    def _mapped(self) -> dict[str, str]:
+        # The assemblies that are files of their own.
         found: dict[str, str] = {}
         for line in self._maps():
             words = line.split(None, 5)
@@ -205,8 +245,8 @@ class RunningProcess:
         found = []
         for name, path in self.assemblies().items():
             with suppress(DebugInfoError):  # others are none of .NET
-                assembly = Assembly(of_process(f"{self.folder}/root{path}", None)[0])
-                if assembly.type_named(type_name):
+                seen, _, image = self._image(name, path)
+                if Assembly(seen, image).type_named(type_name):
                     found.append(name)
         return found
 
@@ -265,8 +305,12 @@ class RunningProcess:
         return holders
 
     def _own(self) -> str:
-        # The assembly with the entry point: the first that is not of the framework's folder.
-        listed = self.assemblies()
+        # The assembly with the entry point: the first that is not of the framework's folder, of a
+        # single-file program the one that has the settings of the run time.
+        listed, bundle = self.assemblies(), self.bundle()
+        if bundle is not None:
+            settings = [name for name in bundle.entries if name.endswith(SETTINGS)]
+            return next((name.removesuffix(SETTINGS) for name in settings), "")
         framework = os.path.dirname(listed.get(CORE, ""))
         return next(
             (name for name, path in listed.items() if os.path.dirname(path) != framework),
@@ -296,11 +340,10 @@ class RunningProcess:
         if path is None:
             what = f"the process has no assembly `{name}` mapped"
             raise DebugInfoError("FC0901", self.folder, what)
-        seen, search = of_process(f"{self.folder}/root{path}", None)
+        seen, bundle, image = self._image(name, path)
+        _, search = of_process(f"{self.folder}/root{path}", None)
         process = Process(self.folder, "" if search is None else search.root)
-        return DotnetProgram(
-            seen, references, process=process, environment=environment, running=self
-        )
+        return DotnetProgram(seen, references, bundle, image, process, environment, running=self)
 
 
 def _written(link: str) -> int:

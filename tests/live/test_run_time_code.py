@@ -27,7 +27,7 @@ from fetchc.tracer.bpf.bpf_session import running, unable
 from fetchc.tracer.breakpoints import most_breakpoints
 from fetchc.tracer.perf_ring import PerfRing
 from tests.support.container import with_own_tmp
-from tests.support.dotnet import NET9, NETCORE31, compiled, host, missing
+from tests.support.dotnet import BUNDLES, NET9, NETCORE31, bundled, compiled, host, missing
 from tests.support.toolchains import ROOT
 
 pytestmark = [
@@ -78,6 +78,17 @@ def assembly(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return compiled(SOURCE, tmp_path_factory.mktemp("orders") / "orders.dll")
 
 
+def _words(runtime: Path, assembly: Path) -> list[str]:
+    # What starts a program on a runtime, or with that within it.
+    if runtime in BUNDLES:
+        return [str(bundled(assembly, runtime))]
+    version = "9.0.1" if runtime == NET9 else runtime.name
+    config = assembly.with_suffix(f".{version}.json")
+    named = {"name": "Microsoft.NETCore.App", "version": version}
+    config.write_text(json.dumps({"runtimeOptions": {"framework": named}}))
+    return [host(runtime, assembly.parent), "exec", "--runtimeconfig", str(config), str(assembly)]
+
+
 class Service:
     """The program on a runtime."""
 
@@ -92,14 +103,7 @@ class Service:
         if reason := missing(runtime):
             pytest.skip(reason)
         self.folder = assembly.parent
-        version = "9.0.1" if runtime == NET9 else runtime.name
-        config = assembly.with_suffix(f".{version}.json")
-        named = {"name": "Microsoft.NETCore.App", "version": version}
-        config.write_text(json.dumps({"runtimeOptions": {"framework": named}}))
-        command = [
-            *within, host(runtime, assembly.parent), "exec", "--runtimeconfig", str(config),
-            str(assembly), *arguments,
-        ]  # fmt: skip
+        command = [*within, *_words(runtime, assembly), *arguments]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             env={**os.environ, **PLAIN, **settings},

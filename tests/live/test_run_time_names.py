@@ -15,7 +15,7 @@ from fetchc.cli import main
 from fetchc.tracer.bpf.bpf_session import running, unable
 from fetchc.tracer.breakpoints import most_breakpoints
 from tests.live.test_run_time_code import Service, Trace
-from tests.support.dotnet import NET9, NETCORE31, compiled
+from tests.support.dotnet import BUNDLES, NET8, NET9, NET10, NETCORE31, compiled
 from tests.support.schemas import errors
 from tests.support.toolchains import ROOT
 
@@ -29,8 +29,12 @@ pytestmark = [
 ]
 
 CORPUS = ROOT / "corpus/dotnet"
-SETTINGS = {NET9: {}, NETCORE31: {"COMPlus_PerfMapEnabled": "1"}}
-BOTH = pytest.mark.parametrize("runtime", SETTINGS, ids=lambda one: one.name)
+RUNTIMES = [
+    pytest.param(NET9, id="9.0"),
+    pytest.param(NET10, id="10.0", marks=pytest.mark.long),
+    pytest.param(NET8, id="8.0", marks=pytest.mark.long),
+    pytest.param(NETCORE31, id="3.1", marks=pytest.mark.long),
+]
 WATCHED = ("Box`1[System.Int32]::Put(", "<Captured>g__Local|7_0(")  # which have no loops
 ROUNDS = 30
 
@@ -78,9 +82,12 @@ IN_SOURCE = {
 
 def started(runtime: Path, source: str, folder: Path, *arguments: str) -> Service:
     """A program of the corpus that has called each of its methods once."""
-    assembly = compiled(CORPUS / source, folder / f"{Path(source).stem}.dll")
+    # The name of an assembly in a program of one file is that of the one whose place it has.
+    name = BUNDLES[runtime].name if runtime in BUNDLES else Path(source).stem
+    assembly = compiled(CORPUS / source, folder / f"{name}.dll")
     assembly.write_bytes(assembly.read_bytes().replace(*LOCAL_FUNCTION))
-    service = Service(runtime, assembly, SETTINGS[runtime], *arguments)
+    settings = {"COMPlus_PerfMapEnabled": "1"} if runtime == NETCORE31 else {}
+    service = Service(runtime, assembly, settings, *arguments)
     asked(service)
     return service
 
@@ -110,7 +117,7 @@ def unlike(events: list[dict[str, Any]], log: list[dict[str, Any]]) -> list[dict
     return missed + list(left)
 
 
-@BOTH
+@pytest.mark.parametrize("runtime", RUNTIMES)
 def test_values_of_generic_code_are_those_of_the_log(
     runtime: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -137,7 +144,7 @@ def test_values_of_generic_code_are_those_of_the_log(
         service.end()
 
 
-@pytest.mark.parametrize("runtime", [NET9, pytest.param(NETCORE31, marks=pytest.mark.long)])
+@pytest.mark.parametrize("runtime", RUNTIMES)
 def test_values_of_steps_and_lambdas_are_those_of_the_log(
     runtime: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

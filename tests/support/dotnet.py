@@ -13,8 +13,10 @@ from tests.support.dotnet_bundle import with_program
 from tests.support.pewriter import Column, core_tables, image, metadata, native_number
 
 __all__ = [
+    "BUNDLES",
     "NET8",
     "NET9",
+    "NET10",
     "NETCORE21",
     "NETCORE31",
     "ahead_of_time",
@@ -32,12 +34,16 @@ NETCORE21 = TOOLS / "dotnet-2.1.23" / _SHARED / "2.1.30"
 NETCORE31 = TOOLS / "dotnet-3.1.23" / _SHARED / "3.1.23"
 NET8 = TOOLS / "dotnet-8.0.30" / "libraries"
 NET9 = TOOLS / "dotnet-9.0.1" / "package"
-_OPTIONS = {NET8: " --dotnet-8", NET9: " --dotnet-9"}
+NET10 = TOOLS / "dotnet-10.0.9"
+_OPTIONS = {NET8: " --dotnet-8", NET9: " --dotnet-9", NET10: " --dotnet-10"}
+BUNDLES = {NET8: NET8.parent / "Sarif.Multitool", NET10: NET10 / "azmcp"}
+"""The programs of one file that have a runtime within them."""
 
 
 def missing(folder: Path) -> str | None:
     """Why the runtime of ``folder`` is not here, None where it is."""
-    if (folder / "System.Private.CoreLib.dll").exists():
+    core = folder / "System.Private.CoreLib.dll"
+    if (BUNDLES[folder] if folder == NET10 else core).exists():
         return None
     option = _OPTIONS.get(folder, "")
     return f"no .NET in {folder.relative_to(TOOLS)}: .ci/setup{option} brings it"
@@ -75,15 +81,15 @@ def ahead_of_time(source: Path, assembly: Path) -> Path:
     return assembly
 
 
-def bundled(program: Path) -> Path:
-    """The assembly as a program in one file, with .NET 8; the file is beside it."""
-    name = "Sarif.Multitool"
-    bundle = NET8.parent / name
+def bundled(program: Path, runtime: Path = NET8) -> Path:
+    """The assembly as a program in one file, with its runtime; the file is beside it."""
+    bundle = BUNDLES[runtime]
     if not bundle.exists():
-        pytest.skip(f"no {name} in {NET8.parent.relative_to(TOOLS)}: .ci/setup --dotnet-8 does it")
+        where = bundle.relative_to(TOOLS)
+        pytest.skip(f"there is no {where}: .ci/setup{_OPTIONS[runtime]} brings it")
     made = program.with_suffix("")
     if not made.exists():
-        content = with_program(bundle.read_bytes(), f"{name}.dll", program.read_bytes())
+        content = with_program(bundle.read_bytes(), f"{bundle.name}.dll", program.read_bytes())
         made.write_bytes(content)
         made.chmod(0o755)
     return made
