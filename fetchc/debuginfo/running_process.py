@@ -21,7 +21,7 @@ from fetchc.debuginfo.dotnet.csharp_names import (
     written,
 )
 from fetchc.debuginfo.perf_map_format import CUT, GrowingMap, parse_lines
-from fetchc.debuginfo.safe_open import open_regular, read_regular, resolved
+from fetchc.debuginfo.safe_open import is_regular, open_regular, read_regular, resolved
 from fetchc.debuginfo.separate.process_root import of_process
 from fetchc.diag.diagnostic import DebugInfoError, reject
 
@@ -305,12 +305,16 @@ class RunningProcess:
         return holders
 
     def _own(self) -> str:
-        # The assembly with the entry point: the first that is not of the framework's folder, of a
-        # single-file program the one that has the settings of the run time.
+        # The assembly with the entry point: the one with the settings of the run time beside it, or
+        # in a single-file program. Without any, the first that is not of the framework's folder.
         listed, bundle = self.assemblies(), self.bundle()
         if bundle is not None:
             settings = [name for name in bundle.entries if name.endswith(SETTINGS)]
             return next((name.removesuffix(SETTINGS) for name in settings), "")
+        for name, path in listed.items():
+            beside = f"{self.folder}/root{path.removesuffix('.dll')}{SETTINGS}"
+            if is_regular(of_process(beside, None)[0]):
+                return name
         framework = os.path.dirname(listed.get(CORE, ""))
         return next(
             (name for name, path in listed.items() if os.path.dirname(path) != framework),

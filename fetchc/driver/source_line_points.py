@@ -88,7 +88,7 @@ def of_file(program: Program, point: Point) -> Places:
         )
     if not there:
         lines = {line for listed in files.values() for line in listed}
-        raise _no_code(point, f"`{point.file}`", lines)
+        raise _no_code(program, point, f"`{point.file}`", lines)
     ((path, addresses),) = there.items()
     return addresses, f"{path.rpartition('/')[2]}:{point.line}"
 
@@ -106,7 +106,7 @@ def of_function(program: Program, function: Function, point: Point) -> Places:
         )
     path, lines = found
     if point.line not in lines:
-        raise _no_code(point, f"`{function.name}`", lines)
+        raise _no_code(program, point, f"`{function.name}`", lines)
     return lines[point.line], f"{path.rpartition('/')[2]}:{point.line}"
 
 
@@ -173,7 +173,7 @@ def several(label: str, sites: Sequence[Site]) -> tuple[Diagnostic, ...]:
     return (warning,)
 
 
-def _no_code(point: Point, what: str, lines: Iterable[int]) -> CompileError:
+def _no_code(program: Program, point: Point, what: str, lines: Iterable[int]) -> CompileError:
     assert point.line is not None
     numbers = sorted(lines)
     at = bisect_left(numbers, point.line)
@@ -181,6 +181,8 @@ def _no_code(point: Point, what: str, lines: Iterable[int]) -> CompileError:
     notes = [f"lines near it that have: {', '.join(map(str, near))}"] if near else []
     if numbers and point.line < numbers[0]:
         notes.append("lines are counted from the start of the file, not of the function")
+    if program.in_memory:
+        notes.append("of run-time code only the first line of each function is known")
     following = numbers[at] if at < len(numbers) else None
     spelled = f"{point.file or point.function or ''}:{following}"
     return reject(

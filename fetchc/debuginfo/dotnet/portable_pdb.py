@@ -12,11 +12,12 @@ from bisect import bisect_right
 
 from fetchc.debuginfo.byte_reader import read_compressed
 from fetchc.debuginfo.dotnet.dotnet_types import static_fields, static_place
+from fetchc.debuginfo.dotnet.jit_code import JitCode
 from fetchc.debuginfo.dotnet.metadata_signatures import SignatureReader
 from fetchc.debuginfo.dotnet.metadata_tables import Metadata
 from fetchc.debuginfo.dotnet.method_code import CONTEXT_PARAMETER
 from fetchc.debuginfo.dotnet.portable_executable import map_file
-from fetchc.debuginfo.dotnet.ready_to_run import ReadyToRun
+from fetchc.debuginfo.dotnet.ready_to_run import Boundary, ReadyToRun
 from fetchc.debuginfo.safe_open import is_regular
 from fetchc.debuginfo.without_dwarf import WithoutDwarf
 from fetchc.diag.diagnostic import DebugInfoError
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dotnet.metadata_signatures import Signature
     from fetchc.debuginfo.dotnet.method_code import Method
     from fetchc.debuginfo.dotnet.portable_executable import Pe
-    from fetchc.debuginfo.dotnet.ready_to_run import Boundary, VariableRange
+    from fetchc.debuginfo.dotnet.ready_to_run import VariableRange
     from fetchc.program.entities import Function, Instance, Place
     from fetchc.program.protocol import CodeMap
 
@@ -232,7 +233,10 @@ class MethodDebug:
     __slots__ = ("_assembly", "_method", "_native", "_of_pieces", "_pdb", "_sought")
 
     def __init__(
-        self, assembly: Assembly, native: ReadyToRun, method: Callable[[Function], Method]
+        self,
+        assembly: Assembly,
+        native: ReadyToRun | JitCode,
+        method: Callable[[Function], Method],
     ) -> None:
         self._assembly = assembly
         self._native = native
@@ -252,7 +256,8 @@ class MethodDebug:
     def _debug_info_of(self, piece: int) -> tuple[list[Boundary], list[VariableRange]]:
         found = self._of_pieces.get(piece)
         if found is None:
-            info = self._native.debug_info()
+            native = self._native
+            info = native.debug_info() if isinstance(native, ReadyToRun) else None
             found = self._of_pieces[piece] = ([], []) if info is None else info.of(piece)
         return found
 
@@ -387,12 +392,14 @@ class MethodDebug:
         # File, line and address of each instruction that begins a line, in their order.
         pdb, found = self.pdb, []
         assert pdb is not None
-        points = {one.il: one for one in pdb.points(row)}
+        points = {one.il: one for one in pdb.points(row) if one.document}
         boundaries, _ = self._debug_info_of(piece)
+        if not boundaries and points:  # as of run-time code: it begins with the first line
+            boundaries = [Boundary(0, min(points))]
         start, before = self._native.begin(piece), (0, 0)
         for one in sorted(boundaries, key=lambda boundary: boundary.native):
             point = points.get(one.il)
-            if point is None or not point.document:
+            if point is None:
                 continue
             place = (point.document, point.line)
             if place != before:
@@ -448,7 +455,7 @@ class Placed(WithoutDwarf):
     @property
     def _debug(self) -> MethodDebug | None:
         native = self._assembly.native
-        if self._described is None and isinstance(native, ReadyToRun):
+        if self._described is None and isinstance(native, ReadyToRun | JitCode):
             self._described = MethodDebug(self._assembly, native, self._method)
         return self._described
 

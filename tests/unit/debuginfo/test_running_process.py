@@ -107,3 +107,18 @@ def test_a_line_that_is_none_is_a_located_error(map_: TextIO) -> None:
         process.read()
     assert refused.value.code == "FC0904"
     assert "line 2 is not a line of a perf map: 'no line of a map'" in str(refused.value)
+
+
+@pytest.mark.parametrize("settings_of", ["", "shop"])
+def test_its_own_assembly_is_the_one_with_settings_beside_it(
+    map_: TextIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings_of: str
+) -> None:
+    # Of a self-contained program all are in one folder, of others the framework has its own.
+    names = ("System.Private.CoreLib", "System.Text.Json", "shop")
+    listed = {name: str(tmp_path / f"{name}.dll") for name in names}
+    if settings_of:
+        (tmp_path / f"{settings_of}.runtimeconfig.json").write_text("{}")
+    else:
+        listed["shop"] = "/srv/shop.dll"
+    monkeypatch.setattr(RunningProcess, "_mapped", lambda process: listed)
+    assert RunningProcess(os.getpid()).assembly_of(()) == "shop"

@@ -6,11 +6,15 @@ import pytest
 
 from fetchc.debuginfo.dotnet.assemblies import Assembly
 from fetchc.debuginfo.dotnet.csharp_names import map_line_parts, of_map_line, written
+from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.debuginfo.dotnet.jit_code import JitCode
 from fetchc.debuginfo.dotnet.metadata_signatures import open_spelled
 from fetchc.debuginfo.dotnet.method_code import Methods
 from fetchc.debuginfo.perf_map_format import MapLine
-from tests.support.dotnet import NETCORE31, framework, missing
+from fetchc.debuginfo.running_process import RunningProcess
+from fetchc.program.entities import Absent
+from fetchc.quantities import Address
+from tests.support.dotnet import NET9, NETCORE31, framework, missing
 from tests.support.toolchains import ROOT
 
 SAMPLE = str(ROOT / "corpus/dotnet/echo/bin/sample.dll")
@@ -105,3 +109,45 @@ def test_code_of_a_generic_method_is_of_no_known_types(core: Assembly) -> None:
     assert native.entry(row) is None
     assert not list(native.instantiations(row))
     assert native.why_unknown(row).endswith("registers are at `--at 0x1000`")
+
+
+class Running(RunningProcess):
+    """A process that has compiled one method of a program with a PDB within it."""
+
+    def __init__(self, start: int) -> None:
+        self.pid = 1
+        method = "AzureMcp.Commands.CommandFactory::ConfigureCommands(class CommandGroup)"
+        line = MapLine(start, 0x100, f"instance void [azmcp] {method}[QuickJitted]")
+        self.lines = [line]
+
+
+def test_run_time_code_has_the_line_where_a_method_begins() -> None:
+    # The image has precompiled code of the same method, whose lines are at other addresses.
+    if reason := missing(NET9):
+        pytest.skip(reason)
+    path = framework(NET9, "azmcp")
+    program = DotnetProgram(path, running=Running(0x7000_0000))
+    (function,) = program.functions_named("CommandFactory.ConfigureCommands")
+    assert program.source_line(function) == "CommandFactory.cs:230"
+    assert precompiled_lines(path) > 5
+    lines = program.code_map()
+    assert lines is not None
+    assert list(lines.lines("CommandFactory.cs").values()) == [{230: (0x7000_0000,)}]
+    names = {one.name for one in program.variables(function, function.address)}
+    assert {"this", "group", "cmd"} <= names
+    inner = Address(function.address + 8)
+    assert all(
+        isinstance(program.place(one, function, inner), Absent)
+        for one in program.variables(function, inner)
+    )
+
+
+def precompiled_lines(path: str) -> int:
+    """How many lines the precompiled code of the method has."""
+    program = DotnetProgram(path)
+    (function,) = program.functions_named("CommandFactory.ConfigureCommands")
+    lines = program.code_map()
+    assert lines is not None
+    found = lines.lines_of(function)
+    assert found is not None
+    return len(found[1])
