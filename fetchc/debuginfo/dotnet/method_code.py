@@ -210,7 +210,9 @@ class Methods:
     def _local_functions(self, wanted: list[str]) -> list[int]:
         # `Type.Method.Local`, as in the source, which a compiler calls `<Method>g__Local|4_0`.
         assembly, inside = self._assembly, f"g__{wanted[-1]}|"
-        found = []
+        found: list[int] = []
+        if not assembly.metadata.names_at(inside[:-1], b"|"):
+            return found  # quickly: no name has that in it
         for row in range(1, assembly.metadata.count("MethodDef") + 1):
             if inside in assembly.method_name(row):
                 one = self.in_source(row)
