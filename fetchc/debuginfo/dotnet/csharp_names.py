@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = [
     "LOCAL_FUNCTION", "InSource", "Written", "arguments_fit", "desugared", "generated_prefix",
     "in_source", "map_line_parts", "of_map_line",
-    "parameters_fit", "split_outside", "without_arguments", "written",
+    "parameters_fit", "split_outside", "type_arguments", "without_arguments", "written",
 ]  # fmt: skip
 
 SPECIAL = (".ctor", ".cctor")
@@ -78,6 +78,18 @@ def map_line_parts(symbol: str) -> tuple[str, str]:
     if not mark or not bracket:
         return "", symbol
     return returned.rpartition("[")[2], f"{holder}::{method}"
+
+
+def type_arguments(holder: str) -> tuple[str, str]:
+    """A type's name in a line, and its type arguments: ``N.Pair`2`` and ``System.__Canon,N.Point``
+    of ``N.Pair`2[System.__Canon,N.Point]``; none of others.
+    """
+    depth = 0
+    for at in range(len(holder) - 1, -1, -1):
+        depth += (holder[at] == "]") - (holder[at] == "[")
+        if not depth:
+            return (holder[:at], holder[at + 1 : -1]) if holder[at] == "[" else (holder, "")
+    return holder, ""
 
 
 # Of a signature in IL: what C# does not write before a type, the numbers that C# names otherwise.

@@ -13,7 +13,9 @@ from fetchc.debuginfo.dotnet.csharp_names import (
     Written,
     arguments_fit,
     in_source,
+    map_line_parts,
     parameters_fit,
+    type_arguments,
     without_arguments,
     written,
 )
@@ -248,7 +250,7 @@ class Methods:
         found: list[Method] = []
         generic = set()
         for row in rows:
-            if self._is_generic(row):
+            if self.is_generic(row):
                 generic.add(row)
             else:
                 found += self._plain(row)
@@ -269,7 +271,7 @@ class Methods:
     def shared_by(self, name: str, is_class: Callable[[str], bool]) -> list[Method]:
         """The code of all classes that a name with a class in it means."""
         asked = written(name)
-        generic = {row for row in self.called(name) if self._is_generic(row)}
+        generic = {row for row in self.called(name) if self.is_generic(row)}
         found = list(self.instantiated(generic)) if generic else []
         return [one for one in found if arguments_fit(one.symbol, asked, is_class)]
 
@@ -282,7 +284,8 @@ class Methods:
             if wanted is None or parameters_fit(self.symbol(row), wanted)
         ]
 
-    def _is_generic(self, row: int) -> bool:
+    def is_generic(self, row: int) -> bool:
+        """Whether a method has type parameters, its own or its type's."""
         assembly = self._assembly
         owner = assembly.owner(row)
         return bool(
@@ -632,20 +635,20 @@ class CodeByMap(CodeByAddress):
     def _take(self, symbol: str, begin: int) -> None:
         # The code at an address, by the name that a line gives it. Type arguments of the method's
         # type are behind its name: ``Outer`1+Inner`1[System.__Canon,System.Int32]::M(!0)``.
-        asked = written(symbol)
-        if "::" in symbol and asked.parameters is not None:
-            types = [one.partition("[")[0] for one in asked.types]
-            given = asked.types[-1].partition("[")[2].removesuffix("]") if asked.types else ""
-            key = f"{'.'.join(types)}.{asked.method}"
+        holder, mark, method = map_line_parts(symbol)[1].partition("::")
+        asked = written(method)
+        if mark and asked.parameters is not None:
+            name, given = type_arguments(holder)
+            key = ".".join([name.replace("+", "."), *asked.types, asked.method])
             self._lines.setdefault(key, []).append((given, asked.parameters, begin))
 
     def begins(self, method: int) -> list[int]:
         """Where the code of a method begins, by its row: of all lines that name it alone.
 
-        None of a method with type arguments: lines do not have those.
+        None of a generic method, or a generic type's: other lines are of its instantiations.
         """
         lines = [one for one in self.lines(method) if not one[0]]
-        if not lines or self._assembly.type_parameters_of("MethodDef", method):
+        if not lines or self._methods.is_generic(method):
             return []
         symbol = self._methods.symbol(method)
         return [begin for _, parameters, begin in lines if parameters_fit(symbol, parameters)]

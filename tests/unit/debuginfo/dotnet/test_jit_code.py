@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from fetchc.debuginfo.dotnet.assemblies import Assembly
-from fetchc.debuginfo.dotnet.csharp_names import map_line_parts, of_map_line, written
+from fetchc.debuginfo.dotnet.csharp_names import (
+    map_line_parts,
+    of_map_line,
+    type_arguments,
+    written,
+)
 from fetchc.debuginfo.dotnet.dotnet_program import DotnetProgram
 from fetchc.debuginfo.dotnet.jit_code import JitCode
 from fetchc.debuginfo.dotnet.metadata_signatures import open_spelled
@@ -89,6 +94,35 @@ def test_type_arguments_are_those_of_the_line(
     assert [tuple([open_spelled(core, x, (), ()) for x in one]) for one in found] == given
     assert native.entry(row) is None
     assert bool(given) == ("is not certain" not in native.why_unknown(row))
+
+
+@pytest.mark.parametrize(
+    ("holder", "name", "given"),
+    [
+        ("N.Pair`2[System.__Canon,N.Point]", "N.Pair`2", "System.__Canon,N.Point"),
+        ("N.Box`1+Inner[N.Pair`2[N.A,N.B[]]]", "N.Box`1+Inner", "N.Pair`2[N.A,N.B[]]"),
+        ("N.Box`1+<N.IRead<T[]>.Get>d__5[N.A]", "N.Box`1+<N.IRead<T[]>.Get>d__5", "N.A"),
+        ("N.Server", "N.Server", ""),
+        ("N.Server]", "N.Server]", ""),
+        ("", "", ""),
+    ],
+)
+def test_type_arguments_are_behind_the_name(holder: str, name: str, given: str) -> None:
+    assert type_arguments(holder) == (name, given)
+
+
+def test_a_method_of_an_interface_has_the_type_arguments_of_its_own_type(core: Assembly) -> None:
+    # The name of the method has some, too.
+    method = "System.Collections.Generic.IEnumerable<T>.GetEnumerator"
+    (row,) = [
+        one
+        for one in Methods(core).called(f"System.Collections.Generic.List.{method}")
+        if core.method_name(one) == method
+    ]
+    for given, entries in (("[System.Int32]", 1), ("", 0)):
+        native = compiled(core, f"System.Collections.Generic.List`1{given}::{method}()")
+        assert len(list(native.instantiations(row))) == entries
+        assert native.entry(row) is None
 
 
 def test_a_type_that_two_assemblies_define_is_not_certain(core: Assembly) -> None:
