@@ -496,10 +496,10 @@ def test_newest_code_gets_the_breakpoints_of_older_code(service: Service) -> Non
 
 @pytest.mark.parametrize("where", ["container", "folder"])
 def test_the_port_and_the_map_are_where_the_process_has_them(
-    assembly: Path, tmp_path: Path, where: str
+    assembly: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, where: str
 ) -> None:
     # In a container it has another number, and its files have the same names as others here.
-    folder = str(tmp_path)
+    folder = str(tmp_path_factory.mktemp("own"))  # the path of a socket has at most 107 bytes
     settings = {"TMPDIR": folder, "DOTNET_PerfMapJitDumpPath": folder} if where == "folder" else {}
     within = with_own_tmp(tmp_path, ROOT, assembly.parent) if where == "container" else []
     service = Service(NET9, assembly, settings, within=within)
@@ -512,7 +512,7 @@ def test_the_port_and_the_map_are_where_the_process_has_them(
     finally:
         service.end()
     own = "/".join((f"/proc/{service.pid}/root", "tmp", "perf-1.map"))
-    written = own if within else f"{tmp_path}/perf-{service.pid}.map"
+    written = own if within else f"{folder}/perf-{service.pid}.map"
     assert f"it writes {written} until the process ends" in said
     assert len(events) == len(log) == 20
     assert not unlike(events, log)
@@ -541,7 +541,8 @@ def test_breakpoints_are_shared_with_others(
     said = capsys.readouterr().err
     assert "error[FC0720]: no breakpoint can be set" in said
     assert "all breakpoints of the processor are taken: " in said
-    assert f"process {first.process.pid} (python)" in said
+    own = Path(f"/proc/{first.process.pid}/comm").read_text().strip()
+    assert f"process {first.process.pid} ({own})" in said
     assert "may have them, by events of perf" in said
     first.ended()
     five = [word for name in ("Handle", "Idle", ".ctor") for word in ("-f", f"Server.{name}")]

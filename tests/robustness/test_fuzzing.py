@@ -74,7 +74,7 @@ def test_faults_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_traceback_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(options: object, output: object) -> int:
+    def broken(options: object, output: object, alone: bool) -> int:
         raise IndexError("beyond")
 
     monkeypatch.setattr("fetchc.cli._answered", broken)
