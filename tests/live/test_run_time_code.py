@@ -374,7 +374,7 @@ def test_nothing_is_asked_of_the_runtime_where_that_is_refused(
     ("name", "message"),
     [
         ("Shop.Server.Never", "has not compiled a method `Shop.Server.Never`"),
-        ("Shop.Server.Same", "it is generic"),
+        ("Shop.Server.Same", "parameters are; registers are at `--at 0x"),
     ],
 )
 def test_a_method_without_such_code_is_refused(
