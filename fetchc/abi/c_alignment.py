@@ -59,7 +59,7 @@ class Alignments:
         return self._of(type_id, found, 0)
 
     def certain(self, type_id: TypeId) -> int:
-        """:meth:`own`; UnclassifiedError where a `packed` that nothing tells of may lower it."""
+        """:meth:`own`; UnclassifiedError where a hidden `packed` may make it smaller."""
         type_id, found = bare(self._program, type_id)
         alignment = self._of(type_id, found, 0)
         if isinstance(found, StructType) and found.alignment is None and alignment > _EIGHTBYTE:

@@ -48,7 +48,7 @@ from tests.property.test_bpf_programs import unlike, walks
 from tests.support import fetches
 from tests.support.programs import expressions, fixture
 from tests.support.toolchains import ROOT, require
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
 
@@ -98,10 +98,8 @@ int main(int count, char **words)
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_uprobes()
+    require_bpf()
     require("gcc")
-    if (why := unable(())) is not None:
-        pytest.skip(why)
     folder = tmp_path_factory.mktemp("bpf")
     path, source = folder / "bpf_traced", folder / "bpf_traced.c"
     source.write_text(SOURCE)

@@ -11,11 +11,10 @@ from typing import Any
 import pytest
 
 from fetchc.tracer.bpf import bpf_session
-from fetchc.tracer.bpf.bpf_session import unable
 from tests.live.traced import trace
 from tests.support.go_programs import go_program
 from tests.support.toolchains import GO_VERSIONS, require
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
 
@@ -114,10 +113,8 @@ GO_COUNTS = {"main.down": 4 * 30 * 41, "main.inner": 4 * 20, "main.risky": 4 * 3
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_uprobes()
+    require_bpf()
     require("gcc")
-    if (why := unable(())) is not None:
-        pytest.skip(why)
     folder = tmp_path_factory.mktemp("tables")
     path, source = folder / "timed", folder / "timed.c"
     source.write_text(SOURCE)

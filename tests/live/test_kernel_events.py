@@ -14,12 +14,12 @@ import pytest
 
 import fetchc
 from fetchc.tracer.bpf import bpf_session
-from fetchc.tracer.bpf.bpf_session import BpfSession, unable
+from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.bpf.kernel_probes import KernelProbe, kernel_probe
 from fetchc.tracer.events import Event, Plan
 from tests.live.traced import SECONDS
 from tests.support.toolchains import ROOT, require
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf
 
 # A line for each thing that it does, as it must be in the trace. The second file does not exist,
 # the third path is in a page that nobody has touched, and the fourth is an address of the kernel.
@@ -74,10 +74,8 @@ READ = ("tracepoint:syscalls:sys_enter_read", "tracepoint:syscalls:sys_exit_read
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    require_uprobes()
+    require_bpf()
     require("gcc")
-    if (why := unable(())) is not None:
-        pytest.skip(why)
     path = tmp_path_factory.mktemp("kernel") / "fetchc_opens"
     path.with_suffix(".c").write_text(SOURCE)
     subprocess.run(["gcc", "-O1", "-o", path, path.with_suffix(".c")], check=True, timeout=60)

@@ -22,7 +22,7 @@ from fetchc.emit.bpf_steps import Maps, Point, text_rooms
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
-from fetchc.tracer.bpf.bpf_session import BpfSession, program_of, unable
+from fetchc.tracer.bpf.bpf_session import BpfSession, program_of
 from fetchc.tracer.events import Plan
 from tests.live.rustc import COMPILERS, compiled
 from tests.live.traced import SECONDS, trace
@@ -30,7 +30,7 @@ from tests.property.test_bpf_programs import unlike
 from tests.support.bpf_machine import BpfMachine
 from tests.support.dotnet import ahead_of_time
 from tests.support.toolchains import go_build, require
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
 
@@ -536,9 +536,7 @@ def check(
 
 @pytest.fixture
 def kernel_walks() -> None:
-    require_uprobes()
-    if (why := unable(())) is not None:
-        pytest.skip(why)
+    require_bpf()
 
 
 @pytest.mark.parametrize("compiler", ["gcc", "clang"])

@@ -21,7 +21,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Hit", "Refused", "Session", "parse_hit", "require_uprobes", "turn", "unavailable"]
+__all__ = [
+    "Hit",
+    "Refused",
+    "Session",
+    "parse_hit",
+    "require_bpf",
+    "require_uprobes",
+    "turn",
+    "unavailable",
+]
 
 _TRACEFS = Path("/sys/kernel/tracing")
 _SECONDS = 60  # a program that takes longer hangs
@@ -80,6 +89,18 @@ def require_uprobes() -> None:
 
     reason = unavailable()
     if reason:
+        pytest.skip(reason)
+
+
+def require_bpf() -> None:
+    """As :func:`require_uprobes`, and where eBPF programs cannot record."""
+    import pytest
+
+    from fetchc.tracer.bpf.bpf_session import unable
+
+    require_uprobes()
+    reason = unable(())
+    if reason is not None:
         pytest.skip(reason)
 
 

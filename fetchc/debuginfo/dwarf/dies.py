@@ -36,7 +36,6 @@ __all__ = [
     "LocationListRef",
     "Marks",
     "ancestors",
-    "children",
     "entries",
     "entry_covering",
     "sibling",
@@ -411,39 +410,6 @@ def entries(
         raise unit.error(f"the entry cannot be read: {damage}", start) from None
     if at > end:
         raise unit.error("the entry runs past the end of its unit", start)
-
-
-def children(unit: Unit, at: int) -> Iterator[tuple[int, Declaration, int]]:
-    """(start, declaration, first value) of each entry in the list of children that starts there.
-
-    For lists of thousands: nothing is made of those that nobody wants.
-    """
-    data = unit.data
-    decoded = unit.table.decoded
-    depth = 1
-    start = at
-    try:
-        while depth:
-            start = at
-            code = data[at]
-            at += 1
-            if code == 0:
-                depth -= 1
-                continue
-            if code > 127:
-                code, at = read_uleb(data, at - 1)
-            declaration = decoded.get(code) or declared(unit, code, start)
-            if depth == 1:
-                yield start, declaration, at
-            if declaration.has_children:
-                if declaration.sibling is not None:
-                    at = sibling(unit, declaration, start, at) or 0
-                    continue
-                depth += 1
-            fixed = declaration.fixed
-            at = at + fixed if fixed >= 0 else declaration.skip(data, at)
-    except DAMAGED as damage:
-        raise unit.error(f"the entry cannot be read: {damage}", start) from None
 
 
 def skip_subtree(unit: Unit, at: int) -> int:

@@ -165,8 +165,7 @@ def constants_of_package(info: DebugInfo, package: str) -> Iterator[Die]:
     path = unescaped(package)
     for unit in info.units():
         if is_go(unit) and unit.name == path:
-            listed = dies.children(unit, unit.top.stop) if unit.top.has_children else ()
-            for start, declaration, _ in listed:
+            for start, declaration, _ in dies.entries(unit):
                 if declaration.tag == DW_TAG_constant:
                     yield Die(unit, start)
 

@@ -41,7 +41,6 @@ __all__ = [
     "identified",
     "is_plain",
     "row_of",
-    "used_texts",
 ]
 
 _KINDS = ("integer", "duration", "enum", "pointer")
@@ -113,8 +112,8 @@ def counting(
     wanted = set(labels)
     keyed = plan.replaced(values=tuple([one for one in plan.values if one.label in wanted]))
     # A field that no value names continues an object that begins in the field before it.
-    kept = used_texts(keyed)
-    apart = used_texts(plan) - set(always) | {one.field for one in plan.fault_probes}
+    kept = _used_texts(keyed)
+    apart = _used_texts(plan) - set(always) | {one.field for one in plan.fault_probes}
     apart -= kept
     shapes = {one.label: one.shape for one in plan.values}
     programs = []
@@ -139,7 +138,7 @@ def counting(
     return Counting(keyed, measures, tuple(programs), calls) if programs else None
 
 
-def used_texts(plan: Plan) -> set[str]:
+def _used_texts(plan: Plan) -> set[str]:
     """All texts in the shapes of a plan's values, the names of the fields that they need."""
     return {text for one in plan.values for text in texts_in(one.shape)}
 

@@ -16,8 +16,15 @@ from fetchc.emit.bpf_program import sampled_bytes, sampled_record
 from fetchc.emit.bpf_steps import TooLarge
 from fetchc.ir.step_lowering import unsupported
 from fetchc.ir.steps import LoadBias
-from fetchc.tracer.bpf.bpf_session import RECORDED, cannot, format_of, program_of, running, unable
-from fetchc.tracer.bpf.counting import used_texts
+from fetchc.tracer.bpf.bpf_session import (
+    RECORDED,
+    cannot,
+    format_of,
+    program_of,
+    recorded_fields,
+    running,
+    unable,
+)
 from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, lift_memory_limit
 from fetchc.tracer.decode import Decoder
 
@@ -59,8 +66,7 @@ class SampledPrograms:
 
         Raises TracerError FC0718 where no program can.
         """
-        probing = {one.field for one in plan.fault_probes} - used_texts(plan)
-        fields = tuple([(name, fetch) for name, fetch in plan.fields[0] if name not in probing])
+        fields = recorded_fields(plan, plan.fields[0])
         for _, fetch in fields:
             if (reason := unsupported(fetch)) is not None:
                 raise cannot(reason)
