@@ -154,9 +154,9 @@ def _btf() -> Finding:
 
 
 def _bpf() -> Finding:
-    from fetchc.tracer.bpf.bpf_session import unable
+    from fetchc.tracer.bpf.features import unusable
 
-    why = unable(())
+    why = unusable()
     if why is not None:
         how = "run it as root, or leave it: `--engine auto` takes tracefs then"
         return Finding("BPF", f"not used: {why}", how)
@@ -171,7 +171,7 @@ def _bpf() -> Finding:
 
 def _refusal_of_bpf() -> int | None:
     # The errno of making an array of one number, which is gone when its file is closed.
-    from fetchc.tracer.bpf.bpf_session import running
+    from fetchc.tracer.bpf.features import running
     from fetchc.tracer.bpf.system_calls import Bpf
 
     rules, machine = running()

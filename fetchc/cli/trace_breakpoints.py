@@ -15,7 +15,7 @@ from fetchc.cli.trace_request import BUILTINS, Refused, Usage, reading
 from fetchc.cli.trace_targets import Target
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Decode
-from fetchc.tracer.bpf.bpf_session import cannot, unable
+from fetchc.tracer.bpf.features import cannot, unusable
 from fetchc.tracer.breakpoints import FoundSession, most_breakpoints, too_many
 from fetchc.tracer.events import LINE, OLD, EventValue
 from fetchc.tracer.fetched_records import read_later
@@ -86,7 +86,7 @@ class BreakpointTrace:
             listed = [one.replaced(plan=session.recorded(one.plan)) for one in targets]
             later = any(read_later(one.plan) for one in listed)
             if later and self.options.engine == "bpf":
-                raise cannot(unable(()) or "an event is too large, or the kernel is too old")
+                raise cannot(unusable() or "an event is too large, or the kernel is too old")
             waiting = WAITING if command else None
             show = Show(session, listed, self.options, self._request, output, waiting, stacks)
             try:

@@ -64,7 +64,7 @@ def _asks_for_totals(options: Options, request: Request) -> bool:
 
 def _filters(targets: Targets) -> tuple[dict[str, tuple[Program, ...]], bool]:
     # By the plan's event; and whether they are the whole filters of all targets.
-    from fetchc.tracer.bpf.bpf_session import filter_of
+    from fetchc.tracer.bpf.plan_programs import filter_of
 
     found, whole = {}, True
     for target in targets.chosen:
@@ -91,8 +91,8 @@ def _countings(targets: Targets, filtered: bool) -> dict[str, Counting | Enterin
 
 
 def _counting(target: Target, filtered: bool) -> Counting | Entering | None:
-    from fetchc.tracer.bpf.bpf_session import calls_of, counting_of
     from fetchc.tracer.bpf.counting import Entering
+    from fetchc.tracer.bpf.plan_programs import calls_of, counting_of
 
     calls: tuple[Program, ...] = ()
     if target.role in ("enter", "leave"):
@@ -130,7 +130,7 @@ def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) ->
     if options.engine == "tracefs" and alone is None:
         return "tracefs", "`--engine tracefs`"
     if options.engine == "bpf":
-        from fetchc.tracer.bpf.bpf_session import cannot
+        from fetchc.tracer.bpf.features import cannot
 
         if (reason := _unable(targets)) is not None:
             raise cannot(reason)
@@ -152,7 +152,7 @@ def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) ->
 
 
 def _untried() -> str | None:
-    from fetchc.tracer.bpf.bpf_session import running
+    from fetchc.tracer.bpf.features import running
 
     rules, _ = running()
     first = rules.tried[architecture_key(os.uname().machine)]
@@ -173,6 +173,6 @@ def _closed(targets: Targets) -> str | None:
 
 
 def _unable(targets: Targets) -> str | None:
-    from fetchc.tracer.bpf.bpf_session import unable
+    from fetchc.tracer.bpf.plan_programs import unable
 
     return unable([each.plan for each in targets.chosen])

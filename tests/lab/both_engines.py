@@ -12,7 +12,8 @@ import subprocess
 import sys
 from typing import Any
 
-from fetchc.tracer.bpf.bpf_session import BpfSession, running, unable
+from fetchc.tracer.bpf.bpf_session import BpfSession
+from fetchc.tracer.bpf.features import running, unusable
 from fetchc.tracer.events import Event, Plan
 from fetchc.tracer.ring_buffer import in_order
 from fetchc.tracer.session import Session
@@ -95,7 +96,7 @@ def with_stacks(path: str, plans: list[Plan]) -> dict[str, list[int]]:
 def main() -> None:
     with open(sys.argv[1], "rb") as file:
         given = pickle.load(file)
-    found: dict[str, Any] = {"unable": unable(()), "features": sorted(running()[0].features)}
+    found: dict[str, Any] = {"unable": unusable(), "features": sorted(running()[0].features)}
     if found["unable"] is None:
         found["compared"] = compared(**given["compared"])
         found["recorded"] = recorded(**given["recorded"])

@@ -34,8 +34,9 @@ from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import BpfMachine, BpfRules, bpf_machine, bpf_rules
 from fetchc.tracer import tables
-from fetchc.tracer.bpf import bpf_session, kernel_probes
-from fetchc.tracer.bpf.bpf_session import BpfSession, unable
+from fetchc.tracer.bpf import bpf_session, features, kernel_probes
+from fetchc.tracer.bpf.bpf_session import BpfSession
+from fetchc.tracer.bpf.plan_programs import program_of, unable
 from fetchc.tracer.bpf.system_calls import Bpf
 from fetchc.tracer.events import Event, Plan
 from fetchc.tracer.ring_buffer import in_order
@@ -247,7 +248,7 @@ def test_both_engines_show_the_same_callers(
         assert machine is not None
         return machine.replaced(stack_pointer="ip")
 
-    monkeypatch.setattr(bpf_session, "bpf_machine", wrong)
+    monkeypatch.setattr(features, "bpf_machine", wrong)
     assert how == "--stack=fp" or callers(capfd, program, "bpf", how) != theirs
 
 
@@ -460,9 +461,9 @@ def test_a_refusal_of_the_verifier_names_the_step(
         return found.replaced(helpers={**found.helpers, **reading})
 
     if wrong in ("register", "filter"):
-        monkeypatch.setattr(bpf_session, "bpf_machine", machine)
+        monkeypatch.setattr(features, "bpf_machine", machine)
     else:
-        monkeypatch.setattr(bpf_session, "bpf_rules", rules)
+        monkeypatch.setattr(features, "bpf_rules", rules)
     filter = ("--filter", "how > 1") if wrong == "filter" else ()
     words = ("--engine", "bpf", "how", "p->n", *filter, "-x", program, "-f", "look")
     done = trace(capfd, *words, "--", program, "gone")
@@ -495,7 +496,7 @@ def test_what_it_cannot_do_is_refused(
 
 
 def test_the_missing_capabilities_are_named(program: Path) -> None:
-    code = "from fetchc.tracer.bpf.bpf_session import unable\nprint(unable(()))\n"
+    code = "from fetchc.tracer.bpf.features import unusable\nprint(unusable())\n"
     said = {}
     for given_to in ("-all", "-all,+bpf", "-all,+bpf,+perfmon"):
         drop = [
@@ -510,7 +511,7 @@ def test_the_missing_capabilities_are_named(program: Path) -> None:
         )
         assert done.returncode == 0, done.stderr
         said[given_to] = done.stdout.strip()
-    if "uprobe_multi" not in bpf_session.running()[0].features:
+    if "uprobe_multi" not in features.running()[0].features:
         pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
     assert said == {
         "-all": "this process lacks CAP_BPF and CAP_PERFMON",
@@ -520,7 +521,7 @@ def test_the_missing_capabilities_are_named(program: Path) -> None:
 
 
 def test_two_capabilities_are_enough(program: Path) -> None:
-    if "uprobe_multi" not in bpf_session.running()[0].features:
+    if "uprobe_multi" not in features.running()[0].features:
         pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
     held = "-all,+bpf,+perfmon"
     words = ["setpriv", f"--inh-caps={held}", f"--ambient-caps={held}", f"--bounding-set={held}"]
@@ -557,13 +558,13 @@ def test_a_kernel_that_has_no_bpf(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Bpf, "_bpf", refused)
-    bpf_session.tried.cache_clear()
+    features.tried.cache_clear()
     try:
         words: list[str | Path] = ["-x", program, "-f", "look", "-v", "--", program, "children"]
         one = trace(capfd, "--count-by", "how", "--engine", "auto", *words)
         other = trace(capfd, "--engine", "bpf", "how", *words)
     finally:
-        bpf_session.tried.cache_clear()
+        features.tried.cache_clear()
     assert one.errors.startswith("note: the engine is tracefs: eBPF cannot be used: the kernel ")
     assert (one.status, other.status) == (0, 4)
     assert said in one.errors
@@ -657,7 +658,7 @@ def run(
         ((_, _, page, at, end, _),) = [
             one for parts in session.records() for part in parts for one in in_order(part)
         ]
-    steps = bpf_session.program_of(named)
+    steps = program_of(named)
     state = State(registers, memory.read, lab.bias, COMM.encode())
     return page[at:end], record(steps, state, 4096), steps
 

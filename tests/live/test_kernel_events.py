@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
-from fetchc.tracer.bpf import bpf_session
+from fetchc.tracer.bpf import bpf_session, features
 from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.bpf.kernel_probes import KernelProbe, kernel_probe
 from fetchc.tracer.events import Event, Plan
@@ -208,12 +208,13 @@ def test_the_command_takes_the_engine_that_can(program: Path, tmp_path: Path) ->
 
 
 def test_two_capabilities_are_enough_at_a_tracepoint(program: Path) -> None:
-    if "uprobe_multi" not in bpf_session.running()[0].features:
+    if "uprobe_multi" not in features.running()[0].features:
         pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
     plan = fetchc.open("kernel").probe("rawtracepoint:task_rename").plan([], "fetchc_x", "ev")
     script = (
         "import pickle, sys\n"
-        "from fetchc.tracer.bpf.bpf_session import BpfSession, unable\n"
+        "from fetchc.tracer.bpf.bpf_session import BpfSession\n"
+        "from fetchc.tracer.bpf.plan_programs import unable\n"
         "plan = pickle.load(sys.stdin.buffer)\n"
         "print(unable([plan]))\n"
         "with BpfSession(group=plan.group) as session:\n"

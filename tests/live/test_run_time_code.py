@@ -23,7 +23,7 @@ import pytest
 
 from fetchc.cli import main
 from fetchc.debuginfo.perf_map_format import MapLine, parse_lines
-from fetchc.tracer.bpf.bpf_session import running, unable
+from fetchc.tracer.bpf.features import running, unusable
 from fetchc.tracer.breakpoints import most_breakpoints
 from fetchc.tracer.perf_ring import PerfRing
 from tests.support.container import with_own_tmp
@@ -41,7 +41,7 @@ REQUESTS = 600  # at a millisecond each: the runtime compiles the method again a
 ARGUMENTS = ("path", "order.Id", "order.Customer", "order.Total", "order.State", "n")
 OF_HIT = ["n"]  # what is in registers, without eBPF
 SLOW = 0.1  # seconds from a breakpoint until somebody comes there
-BY_PROGRAM = unable(()) is None and running()[0].tried  # eBPF reads values at the hit
+BY_PROGRAM = unusable() is None and running()[0].tried  # eBPF reads values at the hit
 
 
 # Makes a function of (number, pointer to a long, number), and a perf map that names it.

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fetchc.cli import main
-from fetchc.tracer.bpf.bpf_session import running, unable
+from fetchc.tracer.bpf.features import running, unusable
 from fetchc.tracer.breakpoints import most_breakpoints
 from tests.live.test_run_time_code import Service, Trace
 from tests.support.dotnet import BUNDLES, NET8, NET9, NET10, NETCORE31, compiled
@@ -23,7 +23,7 @@ pytestmark = [
     pytest.mark.live,
     pytest.mark.skipif(not most_breakpoints(), reason="this machine has no execution breakpoints"),
     pytest.mark.skipif(
-        unable(()) is not None or not running()[0].tried,
+        unusable() is not None or not running()[0].tried,
         reason="eBPF is not allowed here, or the kernel is too old: values are read later",
     ),
 ]

@@ -22,7 +22,8 @@ from fetchc.emit.bpf_steps import Maps, Point, text_rooms
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
-from fetchc.tracer.bpf.bpf_session import BpfSession, program_of
+from fetchc.tracer.bpf.bpf_session import BpfSession
+from fetchc.tracer.bpf.plan_programs import program_of
 from fetchc.tracer.events import Plan
 from tests.live.rustc import COMPILERS, compiled
 from tests.live.traced import SECONDS, trace

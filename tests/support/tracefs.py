@@ -96,10 +96,10 @@ def require_bpf() -> None:
     """As :func:`require_uprobes`, and where eBPF programs cannot record."""
     import pytest
 
-    from fetchc.tracer.bpf.bpf_session import unable
+    from fetchc.tracer.bpf.features import unusable
 
     require_uprobes()
-    reason = unable(())
+    reason = unusable()
     if reason is not None:
         pytest.skip(reason)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import mmap
 import os
 import struct
 from collections import deque
-from functools import lru_cache
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, OPEN_BYTES, Call, entry_code
@@ -23,65 +21,51 @@ from fetchc.emit.bpf_steps import (
     Target,
     TooLarge,
     purpose,
-    text_rooms,
 )
-from fetchc.ir.fetch import Decode, Symbol
-from fetchc.ir.step_lowering import call_steps, counting_steps, filter_steps, steps_of, unsupported
-from fetchc.ir.steps import ADDRESS, CPU, PROCESS, Aggregate, LoadBias, Loop
+from fetchc.ir.fetch import Decode
+from fetchc.ir.steps import CPU, Aggregate
 from fetchc.record import Record
-from fetchc.target.bpf_rules import bpf_machine, bpf_rules
-from fetchc.target.kernel_versions import kernel, running_version
-from fetchc.target.machines import architecture, architecture_key
-from fetchc.tracer.bpf.bpf_filters import passing
+from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
-from fetchc.tracer.bpf.counting import Counting, Entering, counting, identified, row_of
-from fetchc.tracer.bpf.features import Refused, tried_features
-from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe
+from fetchc.tracer.bpf.counting import Counting, Entering, row_of
+from fetchc.tracer.bpf.features import WITHOUT, cannot, kernel_refused, running
+from fetchc.tracer.bpf.kernel_probes import kernel_probe
+from fetchc.tracer.bpf.plan_programs import (
+    RECORDED,
+    format_of,
+    labels_of,
+    program_of,
+    recorded_fields,
+    unable,
+)
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
     ProgramRefused,
     lift_memory_limit,
-    missing_capabilities,
 )
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.events import COMM, ELAPSED, BpfRecord, EventValue, Field, Format
+from fetchc.tracer.events import ELAPSED, EventValue
 from fetchc.tracer.install import ProbedPlace, probed_place
 from fetchc.tracer.kallsyms import refuse_ambiguous, why_absent
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
-from fetchc.tracer.trace_instance import Processes, all_threads, check_namespace
+from fetchc.tracer.trace_instance import all_threads, check_namespace
 from fetchc.tracer.tracefs import find_tracefs, refused
-from fetchc.tracer.value_shapes import Leaf, texts_in
+from fetchc.tracer.value_shapes import Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.emit.bpf_steps import Code
-    from fetchc.ir.fetch import Fetch, Term
-    from fetchc.ir.steps import Program, Slot
-    from fetchc.target.bpf_rules import BpfMachine, BpfRules
-    from fetchc.target.kernel_versions import Version
+    from fetchc.ir.steps import Program
     from fetchc.tracer.bpf.kernel_probes import KernelProbe
     from fetchc.tracer.events import Event, MappingChange, Plan
-    from fetchc.tracer.filter_conditions import Filter
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = [
-    "RECORDED",
-    "BpfSession",
-    "calls_of",
-    "cannot",
-    "counting_of",
-    "filter_of",
-    "format_of",
-    "program_of",
-    "running",
-    "tried",
-    "unable",
-]
+__all__ = ["BpfSession"]
 
 _CPU_BYTES = 16 << 20  # of the ring buffer, for each processor
 _MOST_BYTES = 64 << 20
@@ -92,10 +76,7 @@ _WALKED = 127  # return addresses: kernel.perf_event_max_stack
 _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
 _COUNTERS = 16  # bytes: records lost, calls forgotten
 _OPEN_CALLS = 1 << 15
-_FILTER_STEPS = 256
-_NO_ROOM = 1 << 16  # more bytes than any string of a record has
 _KEY = b"\0\0\0\0"
-_CAPABILITIES = ("CAP_BPF", "CAP_PERFMON")
 
 
 class _Group(Record):
@@ -121,91 +102,14 @@ class _Filled(Record):
     read: dict[bytes, bytes]
 
 
-def unable(plans: Iterable[Plan]) -> str | None:
-    """Why eBPF programs cannot record ``plans``, in words that complete "because"; None: they can.
-
-    What it asks for is of the running kernel and of this process.
-    """
-    rules, machine = running()
-    if machine is None or architecture_key(os.uname().machine) not in rules.tried:
-        return f"programs for `{os.uname().machine}` are not supported"
-    missing = missing_capabilities(_needed(rules))
-    if missing:
-        return f"this process lacks {' and '.join(missing)}"
-    if (refusal := tried(rules.version)[1]) is not None:
-        return refusal
-    if "programs" not in rules.features:
-        return "Linux 5.8 is the first with all that it needs"
-    for plan in plans:
-        if len(plan.fields) != len(plan.definitions):
-            return f"the plan `{plan.event}` lacks the fetches of its definitions"
-        for line, fields in zip(plan.definitions, plan.fields, strict=True):
-            context: tuple[Slot, ...] = ()
-            if plan.of_kernel:
-                try:
-                    probe = kernel_probe(plan, line)
-                except Unprobed as unprobed:
-                    return str(unprobed)
-                missing = missing_capabilities(probe.capabilities)
-                if missing:
-                    return f"this process lacks {' and '.join(missing)}"
-                at_return = probe.kind == "function" and probe.returning
-                if at_return and "kprobe_misses" not in rules.features:
-                    return "Linux 6.7 is the first that says which returns its probes miss"
-                context = probe.context
-            fields = recorded_fields(plan, fields)
-            reason = next((why for _, one in fields if (why := unsupported(one, context))), None)
-            if reason is not None:
-                return reason
-            program = program_of(fields, context=context)
-            behind = plan.kind == "return" and "get_func_ip" not in rules.helpers
-            if behind and any(isinstance(step, LoadBias) for step in program.steps):
-                return "Linux 6.6 is the first that says at a return where the file is"
-            try:
-                text_rooms(program, rules)
-            except TooLarge as large:
-                return str(large)
-    return None
-
-
-def running() -> tuple[BpfRules, BpfMachine | None]:
-    """What the running kernel and machine have; None for a machine that is not supported.
-
-    The kernel is asked for its features where this process is allowed to use them.
-    """
-    version = kernel(running_version()).version
-    return bpf_rules(version, tried(version)[0]), bpf_machine(os.uname().machine)
-
-
-@lru_cache(maxsize=1)
-def tried(version: Version) -> tuple[frozenset[str] | None, str | None]:
-    """The features that the kernel has, or why it has no eBPF for this process.
-
-    Neither where a capability is missing.
-    """
-    machine = bpf_machine(os.uname().machine)
-    rules = bpf_rules(version)
-    if machine is None or missing_capabilities(_needed(rules)):
-        return None, None
-    try:
-        return tried_features(Bpf(machine), rules), None
-    except Refused as refused:
-        return None, str(refused)
-
-
-def _needed(rules: BpfRules) -> tuple[str, ...]:
-    # Events of perf need more than links of their own do.
-    return _CAPABILITIES if "uprobe_multi" in rules.features else ("CAP_SYS_ADMIN",)
-
-
 class BpfSession(Session):
-    """As :class:`~fetchc.tracer.session.Session`; plans have to be such that :func:`unable` takes.
+    """As :class:`~fetchc.tracer.session.Session`; eBPF programs record the hits.
 
     Entering raises TracerError where the kernel refuses (FC0718), and :meth:`add` for a plan that
-    is not such. ``countings``, by the plan's event: their hits are counted in the kernel, and what
-    cannot be counted there is recorded, as those of other plans. ``filters``, by the plan's event
-    and for each definition, are of hits that the reader need not see. ``only`` is called before
-    :meth:`start`.
+    no program can record: see :func:`~fetchc.tracer.bpf.plan_programs.unable`. ``countings``, by
+    the plan's event: their hits are counted in the kernel, and what cannot be counted there is
+    recorded, as those of other plans. ``filters``, by the plan's event and for each definition, are
+    of hits that the reader need not see. ``only`` is called before :meth:`start`.
     """
 
     def __init__(
@@ -250,7 +154,7 @@ class BpfSession(Session):
                 self._bpf_ring.map(self._ring_file, size)
         except OSError as error:
             self.close()
-            raise _kernel_refused("a ring buffer", error) from error
+            raise kernel_refused("a ring buffer", error) from error
         except BaseException:
             self.close()
             raise
@@ -343,7 +247,7 @@ class BpfSession(Session):
                         for thread in threads:
                             followed[thread] = WAITING if waiting else FOLLOWED
             except OSError as error:
-                raise _kernel_refused("to follow processes", error) from error
+                raise kernel_refused("to follow processes", error) from error
 
     def _follow(self, waiting: bool) -> mmap.mmap:
         if self._followed is not None:
@@ -439,7 +343,7 @@ class BpfSession(Session):
                 )
             except TooLarge as large:
                 raise cannot(str(large)) from None
-            loaded = self._load(code, _labels(plan), kind=probe.program, function=probe.function)
+            loaded = self._load(code, labels_of(plan), kind=probe.program, function=probe.function)
             try:
                 opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
                 self._links += opened
@@ -470,7 +374,7 @@ class BpfSession(Session):
             code = self._code(group, points, alone, sleepable)
         except TooLarge as large:
             raise cannot(str(large)) from None
-        named = _labels(points[0][2])
+        named = labels_of(points[0][2])
         program = self._load(code, named, sleepable=sleepable, multi=multi)
         attachments = [
             Attachment(point.offset, point.cookie, probed.reference) for point, probed, _ in points
@@ -526,7 +430,7 @@ class BpfSession(Session):
         try:
             return self._map("hash", key, value, entries)
         except OSError as error:
-            raise _kernel_refused(f"a map for {what}", error) from error
+            raise kernel_refused(f"a map for {what}", error) from error
 
     def _counting_map(
         self, program: Program, points: Iterable[tuple[Point, ProbedPlace, Plan]]
@@ -583,7 +487,7 @@ class BpfSession(Session):
                 code, sleepable=sleepable, multi=multi, kind=kind, function=function
             )
         except OSError as error:
-            raise _kernel_refused("an eBPF program", error) from error
+            raise kernel_refused("an eBPF program", error) from error
         except ProgramRefused as wrong:
             raise _refused_program(code, labels, wrong) from None
         self._descriptors.append(file)
@@ -646,175 +550,11 @@ class BpfSession(Session):
             self._files.close()
 
 
-class _Recorded(Processes):
-    """For records that have the process: nobody is asked."""
-
-    def __init__(self) -> None:
-        self.visible = True
-
-
-RECORDED = _Recorded()
-"""What a decoder asks for processes, of records that have them."""
-
-
-def recorded_fields(
-    plan: Plan, fields: Sequence[tuple[str, Fetch]]
-) -> tuple[tuple[str, Fetch], ...]:
-    """Those of the fields that records of eBPF programs need, which have fault bits.
-
-    Without what only says whether memory could be read.
-    """
-    used = {text for one in plan.values for text in texts_in(one.shape, read_checks=False)}
-    probing = {one.field for one in plan.fault_probes}
-    probing |= {name for name, fetch in fields if isinstance(fetch.store, Symbol)}
-    return tuple([(name, fetch) for name, fetch in fields if name not in probing - used])
-
-
-@lru_cache(maxsize=1024)  # many functions have the same
-def program_of(
-    fields: tuple[tuple[str, Fetch], ...], elapsed: str = "", context: tuple[Slot, ...] = ()
-) -> Program:
-    """The steps of an event's fields, on the running machine; see :func:`steps_of`."""
-    return steps_of(fields, *_registers(), elapsed, context)
-
-
-def _registers() -> tuple[str, str]:
-    machine = architecture(os.uname().machine)
-    return machine.registers[machine.stack_pointer], machine.result
-
-
-def counting_of(
-    plan: Plan,
-    measures: tuple[str, ...],
-    labels: Iterable[str],
-    task: tuple[str, ...],
-    calls: tuple[Program, ...] = (),
-) -> Counting | None:
-    """How the running kernel counts hits of ``plan``; None where the reader has to.
-
-    ``measures`` are the labels of the numbers to count, ``labels`` those of the values that keys
-    and filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
-    are what :func:`calls_of` gives of a plan of returns.
-    """
-    if "compare_exchange" not in running()[0].features:
-        return None
-    always = (COMM,) if "comm" in task else ()
-    task = tuple([one for one in task if one != "comm"])
-    return counting(plan, measures, labels, task, always, _counting_program, calls)
-
-
-def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple[Program, ...]:
-    """As :func:`identified`, on the running machine."""
-
-    def identify(frame: Term, goroutine: Term | None) -> Program:
-        return call_steps(frame, goroutine, *_registers())
-
-    return identified(plan, place, pushed, stack, end, identify)
-
-
-def filter_of(plan: Plan, filter: Filter) -> tuple[tuple[Program, ...], bool]:
-    """The programs of a filter, for each definition of a plan, and whether they test all of it.
-
-    None of them where they test nothing.
-    """
-    found = [passing(plan, fields, filter) for fields in plan.fields]
-    programs = []
-    for one in found:
-        program = None if one is None else filter_steps(one.condition, *_registers())
-        if program is None or len(program.steps) > _FILTER_STEPS:
-            return (), False
-        programs.append(program)
-    return tuple(programs), bool(found) and all(one is not None and one.whole for one in found)
-
-
-@lru_cache(maxsize=1024)
-def _counting_program(
-    fields: tuple[tuple[str, Fetch], ...],
-    measures: tuple[tuple[Fetch | None, bool], ...],
-    task: tuple[str, ...],
-) -> Program:
-    return counting_steps(fields, measures, task, *_registers())
-
-
 def _ring_bytes(buffer_kib: int | None) -> int:
     processors = os.cpu_count() or 1
     wanted = _CPU_BYTES * processors if buffer_kib is None else 1024 * buffer_kib * processors
     size = 1 << max(wanted - 1, 1).bit_length()
     return max(1 << 16, min(size, _MOST_BYTES))
-
-
-def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
-    """The format of the records that ``program`` makes for ``plan``, under that number."""
-    rooms = text_rooms(program, rules)
-    found = _layout(number, plan.event, program, rooms[-1] if rooms else _NO_ROOM)
-    if plan.kind == "return" and "get_func_ip" not in rules.helpers:
-        return found
-    fields = Field("__probe_ip", ADDRESS, 8, False, None, False), *found.fields
-    if not any(one.name == COMM for one in fields):  # in the key of a table, where this is 0
-        fields = *fields, Field(COMM, ADDRESS, 4, False, None, True)
-    return Format(number, plan.event, fields, found.bpf)
-
-
-def _layout(number: int, event: str, program: Program, longest: int) -> Format:
-    fields = [
-        Field(slot.name, slot.at, slot.size, slot.signed, slot.count, slot.text)
-        for slot in program.slots
-    ]
-    walks = [
-        (slot.name, step.entry)
-        for step in program.steps
-        if isinstance(step, Loop)
-        for slot in program.slots
-        if slot.at == step.at
-    ]
-    record = BpfRecord(
-        PROCESS,
-        program.faults_at,
-        program.faults + 63 >> 6 << 3,
-        tuple([(one.low, one.high, one.bit) for one in program.bits]),
-        tuple([(one.low, one.high, one.word) for one in program.blocks]),
-        longest,
-        tuple([(name, _layout(number, event, entry, longest)) for name, entry in walks]),
-    )
-    return Format(number, event, tuple(fields), record)
-
-
-# ------------------------------------------------------------------------------
-# Which expression a field is of.
-
-
-def _labels(plan: Plan) -> dict[str, str]:
-    labels: dict[str, str] = {}
-    for one in plan.values:
-        for name in texts_in(one.shape):
-            labels.setdefault(name, one.label)
-    return labels
-
-
-# ------------------------------------------------------------------------------
-# Refusals.
-
-
-_HELP = "`--engine tracefs` does without eBPF"
-_RIGHTS = "run it as root, with `sudo`"
-
-
-def cannot(why: str) -> TracerError:
-    """FC0718, for ``raise cannot(...)``; ``why`` completes "because"."""
-    missing = missing_capabilities(_needed(running()[0]))
-    help = _RIGHTS if missing else _HELP
-    return refused("FC0718", "eBPF cannot be used for this", notes=(why,), help=help)
-
-
-def _kernel_refused(what: str, error: OSError) -> TracerError:
-    missing = missing_capabilities(_needed(running()[0]))
-    notes = [f"the kernel refused {what}: {error.strerror}"]
-    if missing:
-        notes.append(f"this process lacks {' and '.join(missing)}")
-    elif error.errno == errno.EPERM:
-        notes.append("see /sys/kernel/security/lockdown, and kernel.unprivileged_bpf_disabled")
-    help = _RIGHTS if missing else _HELP
-    return refused("FC0718", "eBPF cannot be used for this", notes=tuple(notes), help=help)
 
 
 def _refused_program(code: Code, labels: dict[str, str], wrong: ProgramRefused) -> TracerError:
@@ -826,4 +566,4 @@ def _refused_program(code: Code, labels: dict[str, str], wrong: ProgramRefused) 
         notes.append(f"that is where the program {purpose(step)}{about}")
         notes.append(f"at instruction {wrong.instruction} of {len(code.instructions)}")
     what = "the kernel refused the eBPF program"
-    return TracerError((Diagnostic("FC0717", what, notes=tuple(notes), help=_HELP),))
+    return TracerError((Diagnostic("FC0717", what, notes=tuple(notes), help=WITHOUT),))

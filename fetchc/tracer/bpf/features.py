@@ -1,4 +1,4 @@
-"""Which features of eBPF the running kernel has: each is tried.
+"""Which features of eBPF the running kernel has, each of them tried, and what is said without.
 
 A version does not say it: vendors bring features to old kernels. A feature is tried by a small
 program, or a map, that only a kernel with it takes. Nothing is left of them.
@@ -9,21 +9,89 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+from functools import lru_cache
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, Assembler
 from fetchc.emit.bpf_steps import Code
-from fetchc.target.bpf_rules import all_features, bpf_rules
-from fetchc.tracer.bpf.system_calls import Attachment, Bpf, ProgramRefused, lift_memory_limit
+from fetchc.target.bpf_rules import all_features, bpf_machine, bpf_rules
+from fetchc.target.kernel_versions import kernel, running_version
+from fetchc.target.machines import architecture_key
+from fetchc.tracer.bpf.system_calls import (
+    Attachment,
+    Bpf,
+    ProgramRefused,
+    lift_memory_limit,
+    missing_capabilities,
+)
+from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.target.bpf_rules import BpfRules
+    from fetchc.diag.diagnostic import TracerError
+    from fetchc.target.bpf_rules import BpfMachine, BpfRules
+    from fetchc.target.kernel_versions import Version
 
-__all__ = ["Refused", "tried_features"]
+__all__ = [
+    "WITHOUT",
+    "Refused",
+    "cannot",
+    "kernel_refused",
+    "running",
+    "tried",
+    "tried_features",
+    "unusable",
+]
+
+_CAPABILITIES = ("CAP_BPF", "CAP_PERFMON")
 
 
 class Refused(Exception):
     """The kernel has no eBPF for this process; the text completes "because"."""
+
+
+def running() -> tuple[BpfRules, BpfMachine | None]:
+    """What the running kernel and machine have; None for a machine that is not supported.
+
+    The kernel is asked for its features where this process is allowed to use them.
+    """
+    version = kernel(running_version()).version
+    return bpf_rules(version, tried(version)[0]), bpf_machine(os.uname().machine)
+
+
+@lru_cache(maxsize=1)
+def tried(version: Version) -> tuple[frozenset[str] | None, str | None]:
+    """The features that the kernel has, or why it has no eBPF for this process.
+
+    Neither where a capability is missing.
+    """
+    machine = bpf_machine(os.uname().machine)
+    rules = bpf_rules(version)
+    if machine is None or missing_capabilities(_needed_capabilities(rules)):
+        return None, None
+    try:
+        return tried_features(Bpf(machine), rules), None
+    except Refused as refused:
+        return None, str(refused)
+
+
+def unusable() -> str | None:
+    """Why this process can use no eBPF program at all, in words that complete "because"."""
+    rules, machine = running()
+    if machine is None or architecture_key(os.uname().machine) not in rules.tried:
+        return f"programs for `{os.uname().machine}` are not supported"
+    missing = missing_capabilities(_needed_capabilities(rules))
+    if missing:
+        return f"this process lacks {' and '.join(missing)}"
+    if (refusal := tried(rules.version)[1]) is not None:
+        return refusal
+    if "programs" not in rules.features:
+        return "Linux 5.8 is the first with all that it needs"
+    return None
+
+
+def _needed_capabilities(rules: BpfRules) -> tuple[str, ...]:
+    # Events of perf need more than links of their own do.
+    return _CAPABILITIES if "uprobe_multi" in rules.features else ("CAP_SYS_ADMIN",)
 
 
 def tried_features(bpf: Bpf, rules: BpfRules) -> frozenset[str]:
@@ -153,3 +221,31 @@ def _exchange() -> Code:
     asm.compare_exchange(FRAME, -8, R1)
     asm.end()
     return Code(asm.instructions(), ())
+
+
+# ------------------------------------------------------------------------------
+# Refusals.
+
+WITHOUT = "`--engine tracefs` does without eBPF"
+"""What helps where eBPF is of no use."""
+
+_RIGHTS = "run it as root, with `sudo`"
+
+
+def cannot(why: str) -> TracerError:
+    """FC0718, for ``raise cannot(...)``; ``why`` completes "because"."""
+    missing = missing_capabilities(_needed_capabilities(running()[0]))
+    help = _RIGHTS if missing else WITHOUT
+    return refused("FC0718", "eBPF cannot be used for this", notes=(why,), help=help)
+
+
+def kernel_refused(what: str, error: OSError) -> TracerError:
+    """FC0718, for ``raise``: the kernel refused ``what``."""
+    missing = missing_capabilities(_needed_capabilities(running()[0]))
+    notes = [f"the kernel refused {what}: {error.strerror}"]
+    if missing:
+        notes.append(f"this process lacks {' and '.join(missing)}")
+    elif error.errno == errno.EPERM:
+        notes.append("see /sys/kernel/security/lockdown, and kernel.unprivileged_bpf_disabled")
+    help = _RIGHTS if missing else WITHOUT
+    return refused("FC0718", "eBPF cannot be used for this", notes=tuple(notes), help=help)

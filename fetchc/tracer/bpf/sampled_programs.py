@@ -16,15 +16,8 @@ from fetchc.emit.bpf_program import sampled_bytes, sampled_record
 from fetchc.emit.bpf_steps import TooLarge
 from fetchc.ir.step_lowering import unsupported
 from fetchc.ir.steps import LoadBias
-from fetchc.tracer.bpf.bpf_session import (
-    RECORDED,
-    cannot,
-    format_of,
-    program_of,
-    recorded_fields,
-    running,
-    unable,
-)
+from fetchc.tracer.bpf.features import cannot, running, unusable
+from fetchc.tracer.bpf.plan_programs import RECORDED, format_of, program_of, recorded_fields
 from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, lift_memory_limit
 from fetchc.tracer.decode import Decoder
 
@@ -95,7 +88,7 @@ class SampledPrograms:
 
 def sampled_programs(outputs: Mapping[int, int]) -> SampledPrograms | None:
     """The programs of this machine; None where it has none, or does not allow them."""
-    if unable(()) is not None:
+    if unusable() is not None:
         return None
     try:
         return SampledPrograms(outputs)

@@ -73,7 +73,7 @@ def test_what_is_missing_has_a_way_to_get_it(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(doctor_command, "held_capabilities", lambda: set())
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     monkeypatch.setattr(doctor_command, "_DEBUG_FOLDER", "/nonexistent")
-    monkeypatch.setattr("fetchc.tracer.bpf.bpf_session.unable", lambda *_, **__: "it is old")
+    monkeypatch.setattr("fetchc.tracer.bpf.features.unusable", lambda *_, **__: "it is old")
     monkeypatch.setattr(doctor_command, "bytecode_note", lambda: "no bytecode; run it")
     monkeypatch.delenv("DEBUGINFOD_URLS", raising=False)
     lacking = {each.name for each in (check() for check in CHECKS) if each.how}
@@ -87,7 +87,7 @@ def test_what_is_missing_has_a_way_to_get_it(monkeypatch: pytest.MonkeyPatch) ->
     ("error", "well"), [(None, True), (errno.EPERM, False), (errno.ENOSYS, False)]
 )
 def test_answers_of_bpf(error: int | None, well: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fetchc.tracer.bpf.bpf_session.unable", lambda *_, **__: None)
+    monkeypatch.setattr("fetchc.tracer.bpf.features.unusable", lambda *_, **__: None)
     monkeypatch.setattr(doctor_command, "_refusal_of_bpf", lambda: error)
     assert (not finding("BPF").how) == well
 

@@ -1,0 +1,221 @@
+"""Which eBPF programs a plan has: what they record, count and test, on the running machine."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from fetchc.emit.bpf_steps import TooLarge, text_rooms
+from fetchc.ir.fetch import Symbol
+from fetchc.ir.step_lowering import call_steps, counting_steps, filter_steps, steps_of, unsupported
+from fetchc.ir.steps import ADDRESS, PROCESS, LoadBias, Loop
+from fetchc.target.machines import architecture
+from fetchc.tracer.bpf.bpf_filters import passing
+from fetchc.tracer.bpf.counting import counting, identified
+from fetchc.tracer.bpf.features import running, unusable
+from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe
+from fetchc.tracer.bpf.system_calls import missing_capabilities
+from fetchc.tracer.events import COMM, BpfRecord, Field, Format
+from fetchc.tracer.trace_instance import Processes
+from fetchc.tracer.value_shapes import texts_in
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from fetchc.ir.fetch import Fetch, Term
+    from fetchc.ir.steps import Program, Slot
+    from fetchc.target.bpf_rules import BpfRules
+    from fetchc.tracer.bpf.counting import Counting
+    from fetchc.tracer.events import Plan
+    from fetchc.tracer.filter_conditions import Filter
+
+__all__ = [
+    "RECORDED",
+    "calls_of",
+    "counting_of",
+    "filter_of",
+    "format_of",
+    "labels_of",
+    "program_of",
+    "recorded_fields",
+    "unable",
+]
+
+_FILTER_STEPS = 256
+_NO_ROOM = 1 << 16  # more bytes than any string of a record has
+
+
+def unable(plans: Iterable[Plan]) -> str | None:
+    """Why eBPF programs cannot record ``plans``, in words that complete "because"; None: they can.
+
+    What it asks for is of the running kernel and of this process.
+    """
+    if (reason := unusable()) is not None:
+        return reason
+    rules, _ = running()
+    for plan in plans:
+        if len(plan.fields) != len(plan.definitions):
+            return f"the plan `{plan.event}` lacks the fetches of its definitions"
+        for line, fields in zip(plan.definitions, plan.fields, strict=True):
+            context: tuple[Slot, ...] = ()
+            if plan.of_kernel:
+                try:
+                    probe = kernel_probe(plan, line)
+                except Unprobed as unprobed:
+                    return str(unprobed)
+                missing = missing_capabilities(probe.capabilities)
+                if missing:
+                    return f"this process lacks {' and '.join(missing)}"
+                at_return = probe.kind == "function" and probe.returning
+                if at_return and "kprobe_misses" not in rules.features:
+                    return "Linux 6.7 is the first that says which returns its probes miss"
+                context = probe.context
+            fields = recorded_fields(plan, fields)
+            reason = next((why for _, one in fields if (why := unsupported(one, context))), None)
+            if reason is not None:
+                return reason
+            program = program_of(fields, context=context)
+            behind = plan.kind == "return" and "get_func_ip" not in rules.helpers
+            if behind and any(isinstance(step, LoadBias) for step in program.steps):
+                return "Linux 6.6 is the first that says at a return where the file is"
+            try:
+                text_rooms(program, rules)
+            except TooLarge as large:
+                return str(large)
+    return None
+
+
+class _Recorded(Processes):
+    """For records that have the process: nobody is asked."""
+
+    def __init__(self) -> None:
+        self.visible = True
+
+
+RECORDED = _Recorded()
+"""What a decoder asks for processes, of records that have them."""
+
+
+def recorded_fields(
+    plan: Plan, fields: Sequence[tuple[str, Fetch]]
+) -> tuple[tuple[str, Fetch], ...]:
+    """Those of the fields that records of eBPF programs need, which have fault bits.
+
+    Without what only says whether memory could be read.
+    """
+    used = {text for one in plan.values for text in texts_in(one.shape, read_checks=False)}
+    probing = {one.field for one in plan.fault_probes}
+    probing |= {name for name, fetch in fields if isinstance(fetch.store, Symbol)}
+    return tuple([(name, fetch) for name, fetch in fields if name not in probing - used])
+
+
+@lru_cache(maxsize=1024)  # many functions have the same
+def program_of(
+    fields: tuple[tuple[str, Fetch], ...], elapsed: str = "", context: tuple[Slot, ...] = ()
+) -> Program:
+    """The steps of an event's fields, on the running machine; see :func:`steps_of`."""
+    return steps_of(fields, *_registers(), elapsed, context)
+
+
+def _registers() -> tuple[str, str]:
+    machine = architecture(os.uname().machine)
+    return machine.registers[machine.stack_pointer], machine.result
+
+
+def counting_of(
+    plan: Plan,
+    measures: tuple[str, ...],
+    labels: Iterable[str],
+    task: tuple[str, ...],
+    calls: tuple[Program, ...] = (),
+) -> Counting | None:
+    """How the running kernel counts hits of ``plan``; None where the reader has to.
+
+    ``measures`` are the labels of the numbers to count, ``labels`` those of the values that keys
+    and filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
+    are what :func:`calls_of` gives of a plan of returns.
+    """
+    if "compare_exchange" not in running()[0].features:
+        return None
+    always = (COMM,) if "comm" in task else ()
+    task = tuple([one for one in task if one != "comm"])
+    return counting(plan, measures, labels, task, always, _counting_program, calls)
+
+
+def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple[Program, ...]:
+    """As :func:`identified`, on the running machine."""
+
+    def identify(frame: Term, goroutine: Term | None) -> Program:
+        return call_steps(frame, goroutine, *_registers())
+
+    return identified(plan, place, pushed, stack, end, identify)
+
+
+def filter_of(plan: Plan, filter: Filter) -> tuple[tuple[Program, ...], bool]:
+    """The programs of a filter, for each definition of a plan, and whether they test all of it.
+
+    None of them where they test nothing.
+    """
+    found = [passing(plan, fields, filter) for fields in plan.fields]
+    programs = []
+    for one in found:
+        program = None if one is None else filter_steps(one.condition, *_registers())
+        if program is None or len(program.steps) > _FILTER_STEPS:
+            return (), False
+        programs.append(program)
+    return tuple(programs), bool(found) and all(one is not None and one.whole for one in found)
+
+
+@lru_cache(maxsize=1024)
+def _counting_program(
+    fields: tuple[tuple[str, Fetch], ...],
+    measures: tuple[tuple[Fetch | None, bool], ...],
+    task: tuple[str, ...],
+) -> Program:
+    return counting_steps(fields, measures, task, *_registers())
+
+
+def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
+    """The format of the records that ``program`` makes for ``plan``, under that number."""
+    rooms = text_rooms(program, rules)
+    found = _layout(number, plan.event, program, rooms[-1] if rooms else _NO_ROOM)
+    if plan.kind == "return" and "get_func_ip" not in rules.helpers:
+        return found
+    fields = Field("__probe_ip", ADDRESS, 8, False, None, False), *found.fields
+    if not any(one.name == COMM for one in fields):  # in the key of a table, where this is 0
+        fields = *fields, Field(COMM, ADDRESS, 4, False, None, True)
+    return Format(number, plan.event, fields, found.bpf)
+
+
+def _layout(number: int, event: str, program: Program, longest: int) -> Format:
+    fields = [
+        Field(slot.name, slot.at, slot.size, slot.signed, slot.count, slot.text)
+        for slot in program.slots
+    ]
+    walks = [
+        (slot.name, step.entry)
+        for step in program.steps
+        if isinstance(step, Loop)
+        for slot in program.slots
+        if slot.at == step.at
+    ]
+    record = BpfRecord(
+        PROCESS,
+        program.faults_at,
+        program.faults + 63 >> 6 << 3,
+        tuple([(one.low, one.high, one.bit) for one in program.bits]),
+        tuple([(one.low, one.high, one.word) for one in program.blocks]),
+        longest,
+        tuple([(name, _layout(number, event, entry, longest)) for name, entry in walks]),
+    )
+    return Format(number, event, tuple(fields), record)
+
+
+def labels_of(plan: Plan) -> dict[str, str]:
+    """The label of the value that each field is for."""
+    labels: dict[str, str] = {}
+    for one in plan.values:
+        for name in texts_in(one.shape):
+            labels.setdefault(name, one.label)
+    return labels
