@@ -165,7 +165,7 @@ def _closed(targets: Targets) -> str | None:
     try:
         tracefs = find_tracefs()
     except TracerError as closed:
-        return closed.diagnostics[0].message
+        return f"tracefs cannot be used: {closed.diagnostics[0].message}"
     of_kernel = any(each.plan.of_kernel for each in targets.chosen)
     if of_kernel and not tracefs.exists(PROBED[1]):
         return f"there is no {tracefs.path(PROBED[1])}"

@@ -341,10 +341,11 @@ class _SampleEmitter(_RecordEmitter):
 # each that ends, so that no number is in it when another process gets that.
 
 
-def children_code(rules: BpfRules, maps: Maps, child: int) -> Code:
-    """The program of the tracepoint ``sched_process_fork``.
+def children_code(rules: BpfRules, maps: Maps, child: int, of_task: bool) -> Code:
+    """The program of the tracepoint ``sched_process_fork``, or of the raw one (``of_task``).
 
-    ``child`` is the offset of the new thread's number in the tracepoint's record.
+    ``child`` is the offset of the new thread's number in the tracepoint's record, or in the new
+    thread's task, which the raw one has as its second argument.
     """
     assert maps.threads is not None
     asm = Assembler()
@@ -354,7 +355,17 @@ def children_code(rules: BpfRules, maps: Maps, child: int) -> Code:
     thread_byte(asm, maps.threads, R0)
     asm.load(R7, R1, 0, 1)
     asm.jump_if("eq", R7, 0, end)
-    asm.load(R0, CONTEXT, child, 4)
+    if of_task:
+        asm.load(R3, CONTEXT, 8, 8)
+        asm.compute_with("add", R3, child)
+        asm.move(R1, FRAME)
+        asm.compute_with("add", R1, -8)
+        asm.constant(R2, 4)
+        asm.call(rules.helpers["probe_read"])
+        asm.jump_if("ne", R0, 0, end)
+        asm.load(R0, FRAME, -8, 4)
+    else:
+        asm.load(R0, CONTEXT, child, 4)
     thread_byte(asm, maps.threads, R0)
     asm.store(R1, 0, R7, 1)
     asm.place(end)

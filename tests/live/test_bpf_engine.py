@@ -520,7 +520,8 @@ def test_the_missing_capabilities_are_named(program: Path) -> None:
     }
 
 
-def test_two_capabilities_are_enough(program: Path) -> None:
+@pytest.mark.parametrize("how", ["everybody", "command"])
+def test_two_capabilities_are_enough(program: Path, how: str) -> None:
     if "uprobe_multi" not in features.running()[0].features:
         pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
     held = "-all,+bpf,+perfmon"
@@ -529,19 +530,24 @@ def test_two_capabilities_are_enough(program: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="fetchc_bpf_") as folder:
         Path(folder).chmod(0o755)
         copied = shutil.copy(program, folder)
-        words += ["trace", "how", "-x", copied, "-f", "look", "--stack", "-v", "--count", "2"]
+        words += ["trace", "how", "-x", copied, "-f", "look", "--stack", "-v", "--json"]
+        words += ["--count", "2"] if how == "everybody" else ["--", copied, "children"]
         with subprocess.Popen([copied, "loop"]) as target:
             try:
                 done = subprocess.run(
-                    [*words, "--json"], cwd=ROOT, capture_output=True, text=True, timeout=SECONDS
+                    words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS
                 )
             finally:
                 target.kill()
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("note: the engine is bpf: ")
-    found = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [one["pid"] for one in found] == [target.pid] * 2
+    assert done.stderr.startswith("note: the engine is bpf: tracefs cannot be used: ")
+    found = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
     assert all(one["stack"][0]["function"] == "look" for one in found)
+    if how == "everybody":
+        assert [one["pid"] for one in found] == [target.pid] * 2
+    else:
+        assert [one["args"]["how"] for one in found] == [0, 1, 2]
+        assert target.pid not in [one["pid"] for one in found]
 
 
 @pytest.mark.parametrize(

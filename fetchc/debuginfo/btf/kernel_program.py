@@ -22,7 +22,7 @@ from fetchc.debuginfo.without_dwarf import WithoutDwarf
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import Absent, Function, Variable
-from fetchc.program.types import DeclaredType, EnumType, FloatType, IntType
+from fetchc.program.types import DeclaredType, EnumType, FloatType, IntType, StructType
 from fetchc.quantities import Address, ByteSize, DieOffset, TypeId
 from fetchc.target.machines import architecture, table
 
@@ -142,6 +142,19 @@ class BtfProgram(WithoutDwarf):
         if any(one is None or one.kind in ("STRUCT", "UNION") for one in passed):
             return None
         return len(passed)
+
+    def offset_of(self, type_id: TypeId, name: str) -> int | None:
+        """The offset of a member in a structure, in bytes; None: there is none of that name.
+
+        Structures without a name are looked through: CONFIG_RANDSTRUCT has members in them.
+        """
+        aggregate = self.type(type_id)
+        for member in aggregate.members if isinstance(aggregate, StructType) else ():
+            if member.name == name:
+                return member.offset
+            if member.embedded and (inner := self.offset_of(member.type, name)) is not None:
+                return member.offset + inner
+        return None
 
     def _name(self, number: int) -> str:
         return self._btf.text(self._btf.entry(number).name)

@@ -29,7 +29,7 @@ from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
 from fetchc.tracer.bpf.counting import Counting, Entering, row_of
 from fetchc.tracer.bpf.features import WITHOUT, cannot, kernel_refused, running
-from fetchc.tracer.bpf.kernel_probes import kernel_probe
+from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, thread_number_offset
 from fetchc.tracer.bpf.plan_programs import (
     RECORDED,
     format_of,
@@ -77,6 +77,7 @@ _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
 _COUNTERS = 16  # bytes: records lost, calls forgotten
 _OPEN_CALLS = 1 << 15
 _KEY = b"\0\0\0\0"
+_FORK = "sched_process_fork"
 
 
 class _Group(Record):
@@ -254,12 +255,8 @@ class BpfSession(Session):
             return self._followed
         self._threads = self._map("array", 4, THREADS, 1, shared=True)
         self._followed = mmap.mmap(self._threads, THREADS)
+        self._follow_children()
         rules, maps = self._rules, self._maps()
-        forking = find_tracefs().read("events", "sched", "sched_process_fork", "format")
-        format = parse_format(forking)
-        child = next(one.offset for one in format.fields if one.name == "child_pid")
-        program = self._load(children_code(rules, maps, child), {}, kind="tracepoint")
-        self._links += self._bpf.attach_tracepoint(program, format.id)
         codes = {"sched_process_exit": ended_code(rules, maps)}
         if waiting:
             codes["sched_process_exec"] = executed_code(rules, maps)
@@ -267,6 +264,23 @@ class BpfSession(Session):
             program = self._load(code, {}, kind="raw_tracepoint")
             self._links += self._bpf.attach_raw_tracepoint(program, name)
         return self._followed
+
+    def _follow_children(self) -> None:
+        rules, maps = self._rules, self._maps()
+        try:
+            forking = find_tracefs().read("events", "sched", _FORK, "format")
+        except (TracerError, OSError):  # without the rights for tracefs: BTF is open to everybody
+            try:
+                child = thread_number_offset()
+            except Unprobed as unprobed:
+                raise cannot(str(unprobed)) from None
+            program = self._load(children_code(rules, maps, child, True), {}, kind="raw_tracepoint")
+            self._links += self._bpf.attach_raw_tracepoint(program, _FORK)
+            return
+        format = parse_format(forking)
+        child = next(one.offset for one in format.fields if one.name == "child_pid")
+        program = self._load(children_code(rules, maps, child, False), {}, kind="tracepoint")
+        self._links += self._bpf.attach_tracepoint(program, format.id)
 
     def _maps(self) -> Maps:
         return Maps(self._ring_file, self._counters, self._threads)

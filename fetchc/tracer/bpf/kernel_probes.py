@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.bpf.system_calls import Bpf
     from fetchc.tracer.events import Plan
 
-__all__ = ["KernelProbe", "Unprobed", "kernel_probe"]
+__all__ = ["KernelProbe", "Unprobed", "kernel_probe", "thread_number_offset"]
 
 KPROBES = "/sys/bus/event_source/devices/kprobe/type"
 _ARGUMENTS = 12  # of a tracepoint, at most: MAX_BPF_FUNC_ARGS, include/linux/bpf.h
@@ -134,6 +134,23 @@ def _event(group: str, name: str) -> KernelProbe:
         if not (one.text and group == _SYSCALLS)
     ]
     return KernelProbe("event", f"{group}:{name}", format.id, context=tuple(slots))
+
+
+def thread_number_offset() -> int:
+    """The offset of a thread's number in its task, in bytes, by the kernel's BTF.
+
+    Raises Unprobed.
+    """
+    from fetchc.debuginfo.btf.kernel_program import open_running
+
+    try:
+        program = open_running("kernel")
+        for task in program.types_named("struct task_struct", None):
+            if (offset := program.offset_of(task, "pid")) is not None:
+                return offset
+    except DebugInfoError as unread:
+        raise Unprobed(f"the kernel's BTF cannot be read: {unread}") from None
+    raise Unprobed("the kernel's BTF has no `pid` of a `struct task_struct`")
 
 
 def _arguments(count: int) -> tuple[Slot, ...]:
