@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.diag.diagnostic import reject
 from fetchc.source import Span
-from fetchc.syntax import expression_actions, expression_tables
+from fetchc.syntax import expression_tables, type_actions
 from fetchc.syntax.expression_actions import Builder
 from fetchc.syntax.lalr import Unexpected, run
 from fetchc.syntax.tree import (
@@ -62,7 +62,7 @@ def parse_type(text: str) -> TypeName:
 
 def as_type(expression: Expression) -> TypeName | None:
     """An expression read as a type's name (``msg``, ``dns.Msg``), None where it cannot be one."""
-    return expression_actions.as_type(expression, {})
+    return type_actions.as_type(expression, {})
 
 
 def _parse(start: str, text: str) -> Any:
