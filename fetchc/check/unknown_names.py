@@ -8,10 +8,9 @@ from __future__ import annotations
 from fetchc.check.scope import visible
 from fetchc.check.suggestions import name_meant, nearest
 from fetchc.check.typed_tree import Pointee
-from fetchc.diag.diagnostic import Label, reject
+from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.program.demangle import readable
 from fetchc.program.types import (
-    ArrayType,
     DeclaredType,
     MapType,
     PointerType,
@@ -23,7 +22,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
-    from fetchc.diag.diagnostic import CompileError
     from fetchc.program.types import Member
     from fetchc.quantities import TypeId
     from fetchc.source import Span
@@ -70,12 +68,9 @@ def refuse_no_structure(
         pointer = language.pointer_cast.format(type="T", value="e")
         example = language.pointer_member.format(pointer=pointer, name=name)
         hint = f"cast it first, if it holds a pointer: `{example}`"
-    if isinstance(resolved, ArrayType) and isinstance(
-        checker.resolved(resolved.element), StructType
-    ):
-        hint = f"name it in one element: `e[0].{name}`; `fetchc trace` shows elements whole"
     if isinstance(resolved, MapType):
         hint = "fetch its number of entries: `len(e)`"
+    hint = _of_elements(checker, holder, name) or hint
     return reject(
         "FC0301",
         f"`{spelled}` is not a structure, it has no member `{name}`",
@@ -84,6 +79,25 @@ def refuse_no_structure(
         secondary=(label,),
         help=hint,
     )
+
+
+def _of_elements(checker: Checker, holder: Typed, name: str) -> str | None:
+    # How to have the member of the elements, where ``holder`` has elements with such a member.
+    from fetchc.check.indexing import element_at
+
+    held = checker.resolved(holder.type)
+    if isinstance(held, MapType):
+        element, hint = held.element, f"`fetchc trace` has it of the values: `e[:].{name}`"
+    else:
+        hint = f"name it in one element: `e[0].{name}`; `fetchc trace` has all: `list(e).{name}`"
+        try:
+            element = element_at(checker, holder, 0, holder.span, holder.span).type
+        except CompileError:
+            return None
+    resolved = checker.resolved(element)
+    if isinstance(resolved, PointerType):
+        element = resolved.target
+    return hint if name in _all_names(checker, element) else None
 
 
 def refuse_member(
@@ -101,7 +115,9 @@ def refuse_member(
     more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
     close = nearest(name, _all_names(checker, holder.type))
     notes = [f"its members are {', '.join(shown[:12])}{more}"] if shown else []
-    hint = f"a member with a similar name exists: `{close[0]}`" if close else None
+    hint = _of_elements(checker, holder, name)
+    if close:
+        hint = f"a member with a similar name exists: `{close[0]}`"
     if why:
         notes.insert(0, why)
         hint = instead or hint or "read the fields that it is made of"

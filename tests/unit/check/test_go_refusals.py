@@ -29,6 +29,21 @@ def test_of_maps_the_number_of_entries_is_named(name: str) -> None:
     assert said.help == "fetch its number of entries: `len(e)`"
 
 
+@pytest.mark.parametrize(
+    ("name", "help"),
+    [
+        ("Name", "name it in one element: `e[0].Name`; `fetchc trace` has all: `list(e).Name`"),
+        ("lenn", "a member with a similar name exists: `len`"),
+        ("Nope", None),
+    ],
+)
+def test_a_member_of_the_elements_is_named_there(name: str, help: str | None) -> None:
+    program = fetchc.open(str(fixture("go/dnsforward/go1.27")))
+    with pytest.raises(fetchc.CompileError) as caught:
+        program.probe("main.(*server).handleRequest", kernel="6.1").compile(f"r->Question.{name}")
+    assert caught.value.diagnostics[0].help == help
+
+
 @pytest.mark.parametrize(("bits", "half"), [(64, "float32"), (128, "float64")])
 def test_the_halves_of_a_complex_number_have_a_type_of_their_own(bits: int, half: str) -> None:
     said = refused(f"runtime.printcomplex{bits}", "c")

@@ -26,7 +26,7 @@ PROBE = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kern
         ("$rdi", "write `%di`"),
         ("$eax", "write `%ax:u32`"),
         ("$arg0", "write `$arg1` for the first"),
-        ("r->list.i", "name it in one element: `e[0].i`; `fetchc trace` shows elements whole"),
+        ("r->list.i", "name it in one element: `e[0].i`; `fetchc trace` has all: `list(e).i`"),
         (
             "r->list[depth].i",
             "write a number, or a range: `[0:4]`; `fetchc trace` shows whole lists",
