@@ -16,6 +16,7 @@ import os
 __all__ = [
     "CAPABILITIES",
     "NOBODY",
+    "allow_more_files",
     "end_with",
     "give_up_root",
     "held_capabilities",
@@ -137,10 +138,28 @@ def let_go(kept: tuple[int, ...], first: int = 3) -> None:
     socket, a pipe that somebody reads to its end. They are not closed, but nothing: no object of
     Python's is left with a number that means another file later.
     """
+    import resource
+
     nothing = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     for number in map(int, os.listdir("/proc/self/fd")):
-        if number >= first and number not in (*kept, nothing):
+        if number < first or number in (*kept, nothing):
+            continue
+        if number < limit:
             os.dup2(nothing, number, inheritable=False)
+        else:  # no file gets that number any more
+            os.close(number)
+
+
+def allow_more_files() -> bool:
+    """Raise the limit of open files as far as this process may; False: it is there already."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == hard:
+        return False
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return True
 
 
 def give_up_root() -> None:

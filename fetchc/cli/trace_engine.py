@@ -8,10 +8,11 @@ from fetchc.cli.trace_events import has_function
 from fetchc.cli.trace_request import BUILTINS
 from fetchc.cli.trace_targets import FRAME
 from fetchc.diag.diagnostic import TracerError
+from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture_key
 from fetchc.tracer.events import LATENCY
 from fetchc.tracer.filter_conditions import comparisons
-from fetchc.tracer.install import PROBED
+from fetchc.tracer.install import PROBED, kernel_events
 from fetchc.tracer.session import Session
 from fetchc.tracer.tracefs import find_tracefs, refused
 
@@ -116,6 +117,7 @@ def _counting(target: Target, filtered: bool) -> Counting | Entering | None:
     return counting and counting.replaced(passed=filtered)
 
 
+_MOST_EVENTS = 16  # of tracefs, before they take more than a second to end
 _TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu", "$comm": "comm"}
 
 
@@ -136,7 +138,7 @@ def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) ->
             raise cannot(reason)
         return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
     # A filter that eBPF does not test has the values that it compares in each key.
-    reason = "the kernel counts" if counts and filtered else _closed(targets)
+    reason = "the kernel counts" if counts and filtered else _closed(targets) or _slow(targets)
     if alone is not None:
         reason = alone[1]
     if reason is None:
@@ -170,6 +172,16 @@ def _closed(targets: Targets) -> str | None:
     if of_kernel and not tracefs.exists(PROBED[1]):
         return f"there is no {tracefs.path(PROBED[1])}"
     return None
+
+
+def _slow(targets: Targets) -> str | None:
+    # Why tracefs would be slow, if it would. It switches one event off after the other, and waits
+    # some 70 ms for each; links of eBPF programs are closed together.
+    plans = [each.plan for each in targets.chosen]
+    if len(plans) <= _MOST_EVENTS:
+        return None
+    count = len(kernel_events(plans, {}, kernel(running_version())))
+    return f"tracefs ends {count} events one by one" if count > _MOST_EVENTS else None
 
 
 def _unable(targets: Targets) -> str | None:

@@ -15,7 +15,6 @@ import fcntl
 import mmap
 import os
 import platform
-import resource
 import select
 import struct
 import time
@@ -24,6 +23,7 @@ from collections import deque
 from operator import itemgetter
 
 from fetchc.diag.diagnostic import CompileError
+from fetchc.privileges import allow_more_files
 from fetchc.record import Record
 from fetchc.target.machines import architecture, architecture_key, by_name, spread, table
 from fetchc.tracer.events import Mapping, MappingChange
@@ -270,10 +270,8 @@ class PerfRing:
             if file >= 0:
                 return file
             error = ctypes.get_errno()
-            soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-            if error != errno.EMFILE or soft == hard:
+            if error != errno.EMFILE or not allow_more_files():
                 raise OSError(error, os.strerror(error))
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
     def enable(self) -> None:
         """Let everything be sampled that was added."""

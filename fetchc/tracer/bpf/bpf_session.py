@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import struct
@@ -28,7 +29,7 @@ from fetchc.record import Record
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
 from fetchc.tracer.bpf.counting import Counting, Entering, row_of
-from fetchc.tracer.bpf.features import WITHOUT, cannot, kernel_refused, running
+from fetchc.tracer.bpf.features import MORE_FILES, WITHOUT, cannot, kernel_refused, running
 from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, thread_number_offset
 from fetchc.tracer.bpf.plan_programs import (
     RECORDED,
@@ -42,6 +43,7 @@ from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
     ProgramRefused,
+    close_links,
     lift_memory_limit,
 )
 from fetchc.tracer.decode import Decoder
@@ -406,6 +408,9 @@ class BpfSession(Session):
                     )
         except OSError as error:
             raise self._refused_point(program, group, points, multi, error) from error
+        # A process may have few open files, and the links hold the program.
+        self._descriptors.remove(program)
+        os.close(program)
 
     def _code(
         self,
@@ -485,7 +490,8 @@ class BpfSession(Session):
         _, probed, plan = found
         name = plan.function or plan.event
         notes = (f"its error is: {error.strerror}", f"at {plan.path}:{probed.offset:#x}")
-        return refused("FC0705", f"the kernel refused a probe of `{name}`", notes=notes)
+        help = MORE_FILES if error.errno == errno.EMFILE else None
+        return refused("FC0705", f"the kernel refused a probe of `{name}`", notes=notes, help=help)
 
     def _load(
         self,
@@ -514,8 +520,7 @@ class BpfSession(Session):
         with shielded():
             self._missed = self.missed
             self._running = False
-            while self._links:
-                os.close(self._links.pop())
+            close_links(self._links)
 
     @property
     def lost(self) -> int:
@@ -555,9 +560,9 @@ class BpfSession(Session):
             if os.getpid() == self._process and self._started:
                 self._totals = self._bpf.look_up(self._counters, _KEY, _COUNTERS)
             self._open = self._reading = self._running = False
-            for listed in (self._links, self._descriptors):
-                while listed:
-                    os.close(listed.pop())
+            close_links(self._links)
+            while self._descriptors:
+                os.close(self._descriptors.pop())
             if self._followed is not None:
                 self._followed.close()
             self._ring.close()

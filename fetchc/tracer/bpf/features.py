@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fetchc.target.kernel_versions import Version
 
 __all__ = [
+    "MORE_FILES",
     "WITHOUT",
     "Refused",
     "cannot",
@@ -229,6 +230,9 @@ def _exchange() -> Code:
 WITHOUT = "`--engine tracefs` does without eBPF"
 """What helps where eBPF is of no use."""
 
+MORE_FILES = "allow more open files (`ulimit -Hn`), or trace fewer functions"
+"""What helps where a process may open no further file."""
+
 _RIGHTS = "run it as root, with `sudo`"
 
 
@@ -247,5 +251,6 @@ def kernel_refused(what: str, error: OSError) -> TracerError:
         notes.append(f"this process lacks {' and '.join(missing)}")
     elif error.errno == errno.EPERM:
         notes.append("see /sys/kernel/security/lockdown, and kernel.unprivileged_bpf_disabled")
-    help = _RIGHTS if missing else WITHOUT
+    without = MORE_FILES if error.errno == errno.EMFILE else WITHOUT
+    help = _RIGHTS if missing else without
     return refused("FC0718", "eBPF cannot be used for this", notes=tuple(notes), help=help)
