@@ -574,14 +574,20 @@ def test_only_the_wanted_threads_are_recorded(thread: int, records: int) -> None
     assert len(machine.submitted) == records
 
 
-def test_children_are_followed_until_they_end() -> None:
+@pytest.mark.parametrize("of_task", [False, True])
+def test_children_are_followed_until_they_end(of_task: bool) -> None:
     rules, maps = bpf_rules((6, 18)), Maps(5, 6, 7)
-    child = bytes(8) + struct.pack("<I", 14) + bytes(156)
-    machine = BpfMachine(child, lambda address, size: None, following=7)
-    machine.run(children_code(rules, maps, 8).instructions)
+    number, task = struct.pack("<I", 14), 0xFFFF800000001000
+
+    def read(address: int, size: int) -> bytes | None:
+        return number if (address, size) == (task + 8, 4) else None
+
+    child = bytes(8) + (struct.pack("<Q", task) if of_task else number).ljust(160, b"\0")
+    machine = BpfMachine(child, read, following=7)
+    machine.run(children_code(rules, maps, 8, of_task).instructions)
     assert not any(machine.wanted)  # of a thread that is not followed itself
     machine.wanted[machine.thread] = 1
-    machine.run(children_code(rules, maps, 8).instructions)
+    machine.run(children_code(rules, maps, 8, of_task).instructions)
     assert [at for at, one in enumerate(machine.wanted) if one] == [machine.thread, 14]
     machine.thread = 14
     machine.run(ended_code(rules, maps).instructions)
