@@ -52,7 +52,7 @@ _OPERATIONS = {
     "mov": 0xB0,
 }
 _CONDITIONS = {
-    "always": 0x00, "eq": 0x10, "ge": 0x30, "set": 0x40, "ne": 0x50, "sgt": 0x60,
+    "always": 0x00, "eq": 0x10, "ge": 0x30, "set": 0x40, "ne": 0x50, "sgt": 0x60, "lt": 0xA0,
 }  # fmt: skip
 # Source registers that mark a wide immediate as a map, a place in one, a function of the program.
 _MAP, _MAP_VALUE, _FUNCTION = 1, 2, 4

@@ -6,6 +6,8 @@ from fetchc.emit.bpf_assembler import FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9
 from fetchc.emit.bpf_steps import TEXT_ROOMS, WORD, StepEmitter, TooLarge
 from fetchc.ir.steps import (
     CPU,
+    HEADER,
+    NUMBER,
     PROCESS,
     THREAD,
     TIMED_BITS,
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from fetchc.emit.bpf_steps import Start, Target
     from fetchc.ir.steps import Measured, Program, Step
 
-__all__ = ["Counted", "Counting", "Entry", "key_bytes"]
+__all__ = ["Counted", "Counting", "Entry", "key_bytes", "keyed_record"]
 
 
 class Counted(Record):
@@ -51,9 +53,44 @@ class Entry:
         return 16 + 32 * measure
 
 
+# The kernel hashes and compares the key at each hit, so a key has nothing that is 0 in all of them.
+# It is the fields of a record, and in front of them 32 bits for the plan's number and for each
+# thing that is wanted of the task. The header's other words and the fault words are left out.
+
+_TASK = {"thread": THREAD, "process": PROCESS, "cpu": CPU}
+
+
 def key_bytes(program: Program) -> int:
     """The size of the keys that a program with an Aggregate has, in bytes."""
-    return program.size + program.texts * TEXT_ROOMS[0]
+    return _end(program) - _begin(program)
+
+
+def keyed_record(program: Program, key: bytes) -> bytes:
+    """The record that ``key`` is made of; what the key does not have is 0."""
+    header = bytearray(HEADER)
+    header[NUMBER : NUMBER + 4] = key[:4]
+    for position, name in enumerate(_aggregate(program).task, 1):
+        header[_TASK[name] : _TASK[name] + 4] = key[4 * position : 4 * position + 4]
+    fields = key[HEADER - _begin(program) :]
+    return bytes(header) + fields.ljust(program.size - HEADER, b"\0")
+
+
+# Where in the record the key begins and ends, in bytes.
+
+
+def _begin(program: Program) -> int:
+    return HEADER - 4 * (1 + len(_aggregate(program).task))
+
+
+def _end(program: Program) -> int:
+    texts = program.texts * TEXT_ROOMS[0]
+    return program.size + texts if texts else program.faults_at
+
+
+def _aggregate(program: Program) -> Aggregate:
+    aggregate = program.steps[-1]
+    assert isinstance(aggregate, Aggregate)
+    return aggregate
 
 
 class Counting(StepEmitter):
@@ -66,19 +103,19 @@ class Counting(StepEmitter):
     def __init__(self, counted: Counted, target: Target, asm: Assembler) -> None:
         program = counted.program
         super().__init__(program, target, asm)
-        aggregate = program.steps[-1]
-        assert isinstance(aggregate, Aggregate)
-        self._aggregate = aggregate
+        self._aggregate = _aggregate(program)
         self._map = counted.map
         self._room = TEXT_ROOMS[0]
-        self._size = key_bytes(program)
-        many = len(aggregate.measures)
+        self._begin = _begin(program)
+        self._end = _end(program)
+        many = len(self._aggregate.measures)
         self._numbers = -self.stack_used - WORD * many
         self._entry = self._numbers - Entry.at(many)
-        self._key = self._entry - self._size
-        if -self._key > target.rules.stack_bytes:
+        self._record = self._entry - self._end
+        used = -self._record - self._begin // WORD * WORD
+        if used > target.rules.stack_bytes:
             limit = f"and a program has {target.rules.stack_bytes}"
-            raise TooLarge(f"the table's key needs {-self._key} bytes of stack, {limit}")
+            raise TooLarge(f"the table's key needs {used} bytes of stack, {limit}")
         self.recorded = asm.fresh()
         """Where a hit is recorded that cannot be counted."""
 
@@ -86,9 +123,9 @@ class Counting(StepEmitter):
         """Add the instructions; the first one of each step, as in :class:`Code`."""
         asm = self._asm
         asm.move(R8, FRAME)
-        asm.compute_with("add", R8, self._key)
-        for at in range(self._key, self._numbers, WORD):
-            asm.store_constant(FRAME, at, 0, WORD)
+        asm.compute_with("add", R8, self._record)
+        for at in range(self._begin // WORD * WORD, self._end, WORD):
+            asm.store_constant(R8, at, 0, WORD)
         self._task()
         for position, step in enumerate(self._program.steps):
             self._starts.append((len(asm), self._program.fields[position], step))
@@ -99,18 +136,14 @@ class Counting(StepEmitter):
         return self._starts
 
     def _task(self) -> None:
-        asm, wanted = self._asm, self._aggregate.task
-        self._number()
-        if "cpu" in wanted:
-            asm.call(self._helpers["get_smp_processor_id"])
-            asm.store(R8, CPU, R0, 4)
-        if "process" in wanted or "thread" in wanted:
-            asm.call(self._helpers["get_current_pid_tgid"])
-            if "thread" in wanted:
-                asm.store(R8, THREAD, R0, 4)
-            asm.compute_with("rsh", R0, 32)
-            if "process" in wanted:
-                asm.store(R8, PROCESS, R0, 4)
+        asm = self._asm
+        self._number(self._begin)
+        for at, name in enumerate(self._aggregate.task, 1):
+            of_cpu = name == "cpu"
+            asm.call(self._helpers["get_smp_processor_id" if of_cpu else "get_current_pid_tgid"])
+            if name == "process":
+                asm.compute_with("rsh", R0, 32)
+            asm.store(R8, self._begin + 4 * at, R0, 4)
 
     def step(self, position: int, step: Step) -> None:
         """Emit the step; a hit that cannot be counted goes on to be recorded."""
@@ -161,9 +194,9 @@ class Counting(StepEmitter):
             asm.compute_with("lsh", R1, _FRACTION_BITS)
             asm.compute_with("div", R1, one.unit)
             bias -= _FRACTION_BITS
-        asm.constant(R5, 0)
         asm.move(R2, R1)
         if one.signed:
+            asm.constant(R5, 0)
             asm.jump_if("sgt", R1, -1, positive)
             asm.constant(R2, 0)
             asm.compute("sub", R2, R1)
@@ -171,33 +204,35 @@ class Counting(StepEmitter):
             asm.place(positive)
         asm.constant(R0, 0)
         asm.jump_if("eq", R2, 0, done)
-        asm.move(R3, R2)
-        asm.constant(R4, 0)  # the highest bit that is set
+        # Shifted until its highest bit is that of 32, it says which part of its power it is in.
+        asm.constant(R0, bias + _PART_BITS)
+        asm.jump_if("lt", R2, 1 << _PART_BITS, small)
         for half in (32, 16, 8, 4, 2, 1):
-            less = asm.fresh()
-            asm.move(R0, R3)
-            asm.compute_with("rsh", R0, half)
-            asm.jump_if("eq", R0, 0, less)
-            asm.move(R3, R0)
-            asm.compute_with("add", R4, half)
+            less, least = asm.fresh(), 1 << _PART_BITS + half
+            if half < 32:
+                asm.jump_if("lt", R2, least, less)
+            else:
+                asm.constant(R3, least)
+                asm.jump_if_both("lt", R2, R3, less)
+            asm.compute_with("rsh", R2, half)
+            asm.compute_with("add", R0, half)
             asm.place(less)
-        asm.move(R0, R4)
-        asm.compute_with("lsh", R0, _PART_BITS)
-        asm.compute_with("add", R0, bias << _PART_BITS)
-        asm.jump_if("ge", R4, _PART_BITS, small)
-        asm.constant(R3, _PART_BITS)
-        asm.compute("sub", R3, R4)
-        asm.compute("lsh", R2, R3)
         asm.jump(shifted)
         asm.place(small)
-        asm.compute_with("add", R4, -_PART_BITS)
-        asm.compute("rsh", R2, R4)
+        for half in (4, 2, 1):
+            more = asm.fresh()
+            asm.jump_if("ge", R2, 1 << _PART_BITS + 1 - half, more)
+            asm.compute_with("lsh", R2, half)
+            asm.compute_with("add", R0, -half)
+            asm.place(more)
         asm.place(shifted)
+        asm.compute_with("lsh", R0, _PART_BITS)
         asm.compute("add", R0, R2)
-        asm.jump_if("eq", R5, 0, done)
-        asm.move(R2, R0)
-        asm.constant(R0, 0)
-        asm.compute("sub", R0, R2)
+        if one.signed:
+            asm.jump_if("eq", R5, 0, done)
+            asm.move(R2, R0)
+            asm.constant(R0, 0)
+            asm.compute("sub", R0, R2)
         asm.place(done)
         asm.store(R8, one.at, R0, 4)
 
@@ -206,10 +241,12 @@ class Counting(StepEmitter):
         asm, found = self._asm, self._asm.fresh()
         self._look_up_key()
         asm.jump_if("ne", R0, 0, found)
+        for at in range(self._entry, self._numbers, WORD):
+            asm.store_constant(FRAME, at, 0, WORD)
         asm.call(self._helpers["ktime_get_ns"])
         asm.store(FRAME, self._entry + Entry.FIRST, R0, 8)
         asm.map(R1, self._map)
-        asm.move(R2, R8)
+        self._key()
         asm.move(R3, FRAME)
         asm.compute_with("add", R3, self._entry)
         asm.constant(R4, _NEW_ONE)
@@ -222,8 +259,12 @@ class Counting(StepEmitter):
     def _look_up_key(self) -> None:
         asm = self._asm
         asm.map(R1, self._map)
-        asm.move(R2, R8)
+        self._key()
         asm.call(self._helpers["map_lookup_elem"])
+
+    def _key(self) -> None:
+        self._asm.move(R2, R8)
+        self._asm.compute_with("add", R2, self._begin)
 
     def _ends(self, number: int, one: Measured) -> None:
         asm, at = self._asm, Entry.at(number)

@@ -322,15 +322,15 @@ class StepEmitter:
         asm.end()
         asm.place(known)
 
-    def _number(self) -> None:
+    def _number(self, at: int = NUMBER) -> None:
         # Of the plan.
         asm = self._asm
         if self._target.point is None:
             self._cookie()
             asm.compute_with("and", R0, (1 << _PLAN_BITS) - 1)
-            asm.store(R8, NUMBER, R0, 4)
+            asm.store(R8, at, R0, 4)
         else:
-            asm.store_constant(R8, NUMBER, self._target.point.number, 4)
+            asm.store_constant(R8, at, self._target.point.number, 4)
 
     def _cookie(self) -> None:
         self._asm.move(R1, CONTEXT)

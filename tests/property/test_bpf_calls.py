@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from fetchc.emit import bpf_calls
 from fetchc.emit.bpf_calls import FORGOTTEN, Call, entry_code
-from fetchc.emit.bpf_counting import Counted
+from fetchc.emit.bpf_counting import Counted, keyed_record
 from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import Maps, Point, Target
 from fetchc.ir.evaluate import State
@@ -68,7 +68,7 @@ class Thread:
         machine = self.machine
         for key, place in machine.entries.items():
             value = bytes(machine.values[place : place + machine.value_size])
-            together.merge(row_of(counting, COUNTS, key, value))
+            together.merge(row_of(counting, COUNTS, keyed_record(COUNTS, key), value))
         return together.cells[0]
 
     def recorded(self) -> list[int]:

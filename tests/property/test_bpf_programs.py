@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
+import fetchc
+from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
 from fetchc.emit.bpf_program import (
     children_code,
     ended_code,
@@ -67,11 +69,12 @@ from fetchc.ir.steps import (
 )
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel
-from fetchc.tracer.bpf.counting import Counting, row_of
-from fetchc.tracer.events import Plan
+from fetchc.tracer.bpf.counting import Counting, counting, row_of
+from fetchc.tracer.events import COMM, Plan
 from fetchc.tracer.tables import Table
 from tests.support import fetches
 from tests.support.bpf_machine import CONTEXT, BpfMachine
+from tests.support.programs import fixture
 
 KERNEL = kernel("6.18")
 X86 = bpf_machine("x86_64")
@@ -613,6 +616,7 @@ def test_a_thread_that_waits_is_followed_from_its_program_on(before: int) -> Non
 # Counting in the kernel.
 
 COUNTING = 9  # the map
+OF_TASK = {"thread": (THREAD, 12), "process": (PROCESS, 11), "cpu": (CPU, 3)}
 numbers = st.one_of(
     st.integers(0, 2**64 - 1),
     st.integers(0, 200),
@@ -660,13 +664,14 @@ def plan_of(measures: tuple[str, ...], program: Program) -> Counting:
     st.sampled_from([8, 16, 32, 64]),
     st.booleans(),
     st.booleans(),
+    st.sets(st.sampled_from(sorted(OF_TASK))),
 )
 def test_the_kernel_counts_what_the_reader_would(
-    hits: list[tuple[int, int]], bits: int, signed: bool, shared: bool
+    hits: list[tuple[int, int]], bits: int, signed: bool, shared: bool, task: set[str]
 ) -> None:
     one = Fetch(Register("di"), Scalar("s" if signed else "u", bits))
     two = Fetch(Register("si"), Scalar("u", 64))
-    program = counting_steps([], [(one, signed), (two, False)], ("process",), "sp", "ax")
+    program = counting_steps([], [(one, signed), (two, False)], tuple(task), "sp", "ax")
     wanted, machine = Table([0, 0]), counting_machine(program, hits[0])
     for values in hits:
         machine.context = counting_machine(program, values).context
@@ -678,11 +683,13 @@ def test_the_kernel_counts_what_the_reader_would(
     assert machine.submitted == []
     together, counting = Table([0, 0]), plan_of(("a", "b"), program)
     for key, place in machine.entries.items():
-        assert struct.unpack_from("<H", key, NUMBER) == (77,)
-        assert struct.unpack_from("<II", key, PROCESS) == (11, 0)
+        of_key = keyed_record(program, key)
+        assert struct.unpack_from("<H", of_key, NUMBER) == (77,)
+        for name, (at, number) in OF_TASK.items():
+            assert struct.unpack_from("<I", of_key, at) == (number * (name in task),)
         other = Table([0, 0])
         value = bytes(machine.values[place : place + machine.value_size])
-        other.rows[()] = row_of(counting, program, key, value)
+        other.rows[()] = row_of(counting, program, of_key, value)
         together.merge(other)
     mine, theirs = together.rows[()], wanted.rows[()]
     assert mine.hits == theirs.hits
@@ -713,7 +720,20 @@ def test_a_key_has_what_the_steps_say(listed: list[Fetch], seed: int, shared: bo
     assert len(machine.entries) == (said.numbers is not None)
     assert len(machine.submitted) == (said.numbers is None)
     for key in machine.entries:
-        assert unlike(program, key, said) == ""
+        assert unlike(program, keyed_record(program, key), said) == ""
+
+
+def test_a_key_has_nothing_that_nobody_asks_for() -> None:
+    # The kernel hashes and compares it at each hit: the plan's number, and a bucket with its room.
+    plan = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("act").plan(["by"], "fetchc")
+
+    def lowered(fields: Any, measures: Any, task: tuple[str, ...]) -> Program:
+        return counting_steps(fields, measures, task, "sp", "ax")
+
+    for of_task, always, size in (((), (), 12), (("cpu",), (), 16), ((), (COMM,), 36)):
+        found = counting(plan, ("by",), (), of_task, always, lowered)
+        assert found is not None
+        assert key_bytes(found.programs[0]) == size
 
 
 def test_what_cannot_be_counted_is_recorded() -> None:

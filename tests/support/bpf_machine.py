@@ -166,7 +166,7 @@ class BpfMachine:
         signed = one - (1 << 64) if one >> 63 else one
         return {
             0x00: True, 0x10: one == other, 0x40: one & other != 0, 0x50: one != other,
-            0x30: one >= other, 0x60: signed > immediate,
+            0x30: one >= other, 0x60: signed > immediate, 0xA0: one < other,
         }[condition]  # fmt: skip
 
     def _call(self, helper: int, registers: list[int]) -> int:

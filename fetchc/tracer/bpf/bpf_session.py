@@ -10,7 +10,7 @@ from collections import deque
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, OPEN_BYTES, Call, entry_code
-from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
+from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
 from fetchc.emit.bpf_program import children_code, ended_code, executed_code, ring_record
 from fetchc.emit.bpf_steps import (
     FOLLOWED,
@@ -199,11 +199,12 @@ class BpfSession(Session):
                 if before == value:
                     continue
                 filled.read[key] = value
-                decoder, counting = filled.plans[key[0] | key[1] << 8]
+                record = keyed_record(program, key)
+                decoder, counting = filled.plans[record[0] | record[1] << 8]
                 (first,) = struct.unpack_from("=Q", value, Entry.FIRST)
-                (cpu,) = struct.unpack_from("=I", key, CPU)
-                event = decoder.event((first, cpu, key, 0, size, ()))
-                found.append((first, event, row_of(counting, program, key, value, before)))
+                (cpu,) = struct.unpack_from("=I", record, CPU)
+                event = decoder.event((first, cpu, record, 0, len(record), ()))
+                found.append((first, event, row_of(counting, program, record, value, before)))
         found.sort(key=lambda one: one[0])
         yield from [(event, row) for _, event, row in found if row.hits]
 

@@ -1,7 +1,7 @@
 """Which hits the kernel can count by itself, and what the entries of its map say.
 
-The key of an entry is a record of what the table's keys need, so that the decoder of records reads
-it, with the number of each measure's bucket. Its numbers are exact, so the rows that
+The key of an entry is of a record of what the table's keys need, so that the decoder of records
+reads it, with the number of each measure's bucket. Its numbers are exact, so the rows that
 :func:`row_of` makes of the entries are those that the reader's own counting would give.
 """
 
@@ -13,7 +13,7 @@ from fetchc.emit.bpf_counting import Entry, key_bytes
 from fetchc.ir.fetch import Calculated
 from fetchc.ir.steps import Aggregate, Loop
 from fetchc.record import Record
-from fetchc.tracer.events import LATENCY
+from fetchc.tracer.events import COMM, LATENCY
 from fetchc.tracer.guards import LOWEST
 from fetchc.tracer.tables import Cell, Row
 from fetchc.tracer.value_shapes import Leaf, texts_in
@@ -113,7 +113,7 @@ def counting(
     keyed = plan.replaced(values=tuple([one for one in plan.values if one.label in wanted]))
     # A field that no value names continues an object that begins in the field before it.
     kept = _used_texts(keyed)
-    apart = _used_texts(plan) - set(always) | {one.field for one in plan.fault_probes}
+    apart = {COMM, *_used_texts(plan)} - set(always) | {one.field for one in plan.fault_probes}
     apart -= kept
     shapes = {one.label: one.shape for one in plan.values}
     programs = []
@@ -162,10 +162,11 @@ def guards_fail(guards: Iterable[Guard]) -> bool:
 
 
 def row_of(
-    counting: Counting, program: Program, key: bytes, value: bytes, before: bytes | None = None
+    counting: Counting, program: Program, record: bytes, value: bytes, before: bytes | None = None
 ) -> Row:
     """The row of one entry: a cell for each of ``counting.measures``.
 
+    ``record`` is what :func:`~fetchc.emit.bpf_counting.keyed_record` gives of the entry's key.
     ``before`` is an earlier value of the entry: the row is of the hits since then, but for the
     ends, which are of all hits in the entry's buckets.
     """
@@ -182,7 +183,7 @@ def row_of(
         cell.smallest = _in_ones(cell.smallest or 0, one.unit)
         cell.largest = _in_ones(cell.largest or 0, one.unit)
         cell.count = row.hits
-        cell.buckets = {struct.unpack_from("=i", key, one.at)[0]: row.hits}
+        cell.buckets = {struct.unpack_from("=i", record, one.at)[0]: row.hits}
     row.cells = [cells[label] for label in counting.measures]
     return row
 
