@@ -169,7 +169,7 @@ def give_up_root() -> None:
     machine whose system calls are not known here. The process may then have lost some rights, and
     must end.
     """
-    # ctypes takes 3 ms to import: who keeps root does not wait for it.
+    # Who keeps root does not wait for it.
     import ctypes
     from struct import pack
 

@@ -113,6 +113,10 @@ class Reader:
             self._services["replace"] = self._replace
 
     def __enter__(self) -> Reader:
+        # 3 ms: the child needs it to give up root, and this process for what a trace asks of the
+        # kernel.
+        import ctypes  # noqa: F401
+
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 stream.flush()  # or both processes would write what waits

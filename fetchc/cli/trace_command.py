@@ -44,7 +44,6 @@ _NAMED = 3  # functions that a summary of those left out names
 
 def run(options: Options, output: Output) -> int:
     """Trace until the end that the options name; nothing is left in the kernel."""
-    gc.enable()  # a trace may run for days
     try:
         wanted = request(options)
         if options.format == "perfetto" and output.shown and not options.output:
@@ -61,6 +60,7 @@ def run(options: Options, output: Output) -> int:
     opened: list[Program] = []
 
     def targets() -> Targets:
+        gc.enable()  # in the process that reads: there may be thousands of functions
         opened.append(options.opened())
         return collect(opened[0], options, wanted, group)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import operator
 import os
 import select
@@ -565,6 +566,8 @@ def watch(
     processes it watches, when the sink has enough, or when nobody reads standard output.
     Returns the processes that ended meanwhile.
     """
+    gc.freeze()  # what is there by now stays
+    gc.enable()  # a trace may run for days
     until = None if timeout is None else time.monotonic() + timeout
     waiting, ended = list(pids), list[int]()
     reader = _Reader()
