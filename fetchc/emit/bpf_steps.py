@@ -338,21 +338,18 @@ class StepEmitter:
 
     def _probed_address(self, register: int) -> None:
         asm = self._asm
+        machine, at_return = self._target.machine, self._target.returning
+        known = self._target.probed == "program" and not at_return
         if self._target.probed == "tracepoint":
             asm.constant(register, 0)
-        elif "get_func_ip" in self._helpers:
+        elif "get_func_ip" in self._helpers and not known:
             asm.move(R1, CONTEXT)
             asm.call(self._helpers["get_func_ip"])
             asm.move(register, R0)
-        elif self._target.returning:  # where the thread is by then
+        elif at_return:  # where the thread is by then
             asm.constant(register, 0)
         else:
-            asm.load(
-                register,
-                CONTEXT,
-                self._target.machine.registers[self._target.machine.program_counter],
-                8,
-            )
+            asm.load(register, CONTEXT, machine.registers[machine.program_counter], 8)
 
     def step(self, position: int, step: Step) -> None:
         """Emit the step at that position."""

@@ -488,6 +488,9 @@ def test_a_pointer_of_several_chains_is_read_once() -> None:
     program = steps_of([("a", one), ("b", two), ("c", three)], "sp", "ax")
     blocks = [step for step in program.steps if isinstance(step, EmitMemory)]
     assert [step.size for step in blocks] == [8, 4]
+    apart = [(str(at), Fetch(Deref(inner, at), Scalar("s", 32))) for at in (0, 132, 268)]
+    blocks = [one for one in steps_of(apart, "sp", "ax").steps if isinstance(one, EmitMemory)]
+    assert [step.size for step in blocks] == [136, 4]  # 128 bytes between neighbours, and 132
     assert len(program.steps) == 4  # the register, the pointer, two blocks
     assert program.fields[1] == ("a", "b", "c")
 
