@@ -7,12 +7,17 @@ escapes. Source: objabi.PathToPrefix of the Go source; the linker's symbol table
 
 from __future__ import annotations
 
+from itertools import chain
+
+from fetchc.debuginfo.byte_reader import encode_number
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import (
     DW_AT_const_value,
     DW_AT_go_package_name,
     DW_AT_name,
     DW_AT_type,
+    DW_FORM_ref_addr,
+    DW_FORM_string,
     DW_TAG_constant,
 )
 from fetchc.debuginfo.dwarf.dies import Die
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
+    from fetchc.debuginfo.dwarf.units import Unit
     from fetchc.program.types import IntType
 
 __all__ = [
@@ -160,21 +166,48 @@ def _last_element(name: str) -> int:
 # (PutIntConst): each has the package's path in its name; one without a type of its own is an int.
 
 
-def constants_of_package(info: DebugInfo, package: str) -> Iterator[Die]:
-    """The constants of the package of that import path, in the order of the source."""
+def _units_of(info: DebugInfo, package: str) -> Iterator[Unit]:
     path = unescaped(package)
-    for unit in info.units():
-        if is_go(unit) and unit.name == path:
-            for start, declaration, _ in dies.entries(unit):
-                if declaration.tag == DW_TAG_constant:
-                    yield Die(unit, start)
+    return (unit for unit in info.units() if is_go(unit) and unit.name == path)
+
+
+def _constants(unit: Unit) -> Iterator[Die]:
+    # In the order of the source.
+    for start, declaration, _ in dies.entries(unit):
+        if declaration.tag == DW_TAG_constant:
+            yield Die(unit, start)
+
+
+def _typed_constants(unit: Unit, type_id: TypeId) -> Iterator[Die]:
+    # Among them those of the type, found by their bytes: a name, its NUL, the type's offset. One of
+    # 170,000 entries is asked for, and the cached marks of the unit lead there.
+    for _, declaration in unit.table.tagged(frozenset((DW_TAG_constant,))):
+        if declaration.attributes[:2] != _NAME_AND_TYPE:
+            yield from _constants(unit)
+            return
+    size = unit.address_size if unit.version == 2 else unit.offset_size
+    key = b"\0" + encode_number(type_id, size, unit.little)
+    data, start = unit.data, -1
+    at = data.find(key)
+    while at >= 0:
+        covering = dies.entry_covering(unit, at)
+        if covering is not None and covering != start:
+            start = covering
+            one = Die(unit, start)
+            if one.tag == DW_TAG_constant:
+                yield one
+        at = data.find(key, at + 1)
+
+
+_NAME_AND_TYPE = (DW_AT_name, DW_FORM_string, 0), (DW_AT_type, DW_FORM_ref_addr, 0)
 
 
 def constants_named(info: DebugInfo, name: str) -> Iterator[Die]:
     """The constants of that name, which has the import path in front."""
-    for one in constants_of_package(info, package_of(name)):
-        if unescaped(one.string(DW_AT_name) or "") == unescaped(name):
-            yield one
+    for unit in _units_of(info, package_of(name)):
+        for one in _constants(unit):
+            if unescaped(one.string(DW_AT_name) or "") == unescaped(name):
+                yield one
 
 
 def constants_of_type(
@@ -184,7 +217,8 @@ def constants_of_type(
     package = package_of(integer.name)
     found = []
     wanted: dict[object, bool] = {}  # by a reference, which thousands of constants share
-    for one in constants_of_package(info, package) if package else ():
+    units = _units_of(info, package) if package else ()
+    for one in chain.from_iterable([_typed_constants(unit, type_id) for unit in units]):
         reference = one.unit.offset, one.form(DW_AT_type), one.raw(DW_AT_type)
         if reference not in wanted:
             target = info.follow(one, DW_AT_type)

@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 
 from fetchc.api.library import Program
-from fetchc.debuginfo.dwarf import address_ranges
+from fetchc.debuginfo.dwarf import address_ranges, go_name_lookup
 from fetchc.debuginfo.dwarf import constants as c
 from fetchc.debuginfo.dwarf.address_ranges import function_at
 from fetchc.debuginfo.dwarf.debug_info import DebugInfo
 from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
+from fetchc.debuginfo.dwarf.languages import is_go
 from fetchc.debuginfo.elf.elf_file import Elf
-from fetchc.quantities import Address
+from fetchc.quantities import Address, DieOffset, TypeId
 from tests.support.assembler import uleb
 from tests.support.dwarfwriter import (
     Attr,
@@ -334,3 +335,24 @@ def test_a_function_in_parts_is_found_by_the_bytes_of_its_list(
     found = address_ranges.function_at(unit, function.address)
     assert found is not None
     assert found.offset == by_walk.offset
+
+
+@pytest.mark.parametrize("name", ["go/features/go1.15", "go/features/go1.27"])
+def test_constants_of_go_are_found_by_the_bytes_of_their_type(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    info = DwarfProgram(str(fixture(name)))._info
+    walked: dict[tuple[DieOffset, TypeId], list[int]] = {}
+    units = {unit.offset: unit for unit in info.units() if is_go(unit)}
+    for unit in units.values():
+        for constant in go_name_lookup._constants(unit):
+            target = info.follow(constant, c.DW_AT_type)
+            assert target is not None
+            walked.setdefault((unit.offset, TypeId(target.offset)), []).append(constant.offset)
+    assert len(walked) > 40
+    monkeypatch.setattr(go_name_lookup, "_constants", pytest.fail)
+    for (at, type_id), wanted in walked.items():
+        found = [one.offset for one in go_name_lookup._typed_constants(units[at], type_id)]
+        assert found == wanted
+        other = TypeId(type_id + 1)
+        assert not list(go_name_lookup._typed_constants(units[at], other))
