@@ -11,6 +11,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Image,
@@ -145,7 +146,7 @@ def value_document(value: Value, word_bytes: int) -> dict[str, Any]:
             begin = {"kind": "image", "offset": offset}
         case KernelValue(_, text):
             begin = {"kind": "kernel", "text": text}
-        case Deref() | Cursor() | Walk():
+        case Deref() | Cursor() | Walk() | Contents():
             raise AssertionError("a load below the innermost value")
         case _:
             assert_never(base)

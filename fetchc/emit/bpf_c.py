@@ -23,6 +23,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Image,
@@ -333,7 +334,7 @@ class _Program:
                 return _sum(counter, offset - self._event.offset)
             case Immediate(value) | Absolute(value):
                 return f"{value & (1 << 64) - 1:#x}ULL"
-            case Comm() | KernelValue() | Deref() | Cursor() | Walk():
+            case Comm() | KernelValue() | Deref() | Cursor() | Walk() | Contents():
                 raise self._cannot(item, "the kernel alone has it")
             case _:
                 assert_never(base)

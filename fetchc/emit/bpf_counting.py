@@ -13,6 +13,7 @@ from fetchc.ir.steps import (
     TIMED_BITS,
     Aggregate,
     Elapsed,
+    EmitContents,
     EmitNumber,
     EmitText,
     ReadMemory,
@@ -168,6 +169,15 @@ class Counting(StepEmitter):
                 asm.place(there)
                 asm.jump_if("eq", R0, self._room, self.recorded)
                 self._set_text(step, at)
+            case EmitContents(user=user):
+                self._reading(user)
+                empty = asm.fresh()
+                self._address_and_size(step, self.recorded)
+                asm.jump_if("eq", R9, 0, empty)
+                self._read_contents(step)
+                asm.jump_if("ne", R0, 0, self.recorded)
+                asm.place(empty)
+                self._set_contents(step)
             case Aggregate(measures=measures):
                 for number, one in enumerate(measures):
                     self._bucket(number, one)

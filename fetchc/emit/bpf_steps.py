@@ -22,6 +22,7 @@ from fetchc.ir.steps import (
     ContextAddress,
     Elapsed,
     EmitComm,
+    EmitContents,
     EmitMemory,
     EmitNumber,
     EmitText,
@@ -40,7 +41,7 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from fetchc.emit.bpf_assembler import Assembler, Instruction
     from fetchc.ir.steps import Program, Step
@@ -181,6 +182,8 @@ def purpose(step: Step | None) -> str:
             return "reads memory into the record"
         case EmitText():
             return "reads a string into the record"
+        case EmitContents():
+            return "reads a string or a slice into the record"
         case EmitNumber():
             return "writes a number into the record"
         case EmitComm():
@@ -240,7 +243,22 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
     most = (rules.record_bytes - size) // texts // WORD * WORD
     if most < TEXT_ROOMS[0]:
         raise TooLarge(f"a record has no room for {texts} texts")
-    return tuple(dict.fromkeys([min(room, most) for room in TEXT_ROOMS]))
+    wanted = -(-max(_wanted_rooms(program)) // WORD) * WORD
+    rooms = [*[room for room in TEXT_ROOMS if room < wanted], wanted]
+    return tuple(dict.fromkeys([min(room, most) for room in rooms]))
+
+
+def _wanted_rooms(program: Program) -> Iterator[int]:
+    for step in program.steps:
+        match step:
+            case EmitText():
+                yield TEXT_ROOMS[-1]
+            case EmitContents(most=most):
+                yield most
+            case Loop(entry=entry):
+                yield from _wanted_rooms(entry)
+            case _:
+                pass
 
 
 def _loops(program: Program) -> list[Loop]:
@@ -404,6 +422,9 @@ class StepEmitter:
                 self._memory(step)
             case EmitText():
                 self._text(step)
+            case EmitContents(user=user):
+                self._reading(user)
+                self._contents(step)
             case EmitComm(word=word, at=at):
                 asm.store_constant(R8, word, COMM_BYTES << 16 | at, 4)
                 asm.move(R1, R8)
@@ -617,10 +638,68 @@ class StepEmitter:
         self._set_text(step, at)
         asm.place(done)
 
-    def _text_place(self, step: EmitText) -> int:
+    def _contents(self, step: EmitContents) -> None:
+        asm, most = self._asm, min(step.most, self._room)
+        failed, longer, fits, partly, done = [asm.fresh() for _ in range(5)]
+        self.unless_fault(step.base, failed)
+        self.unless_fault(step.size, failed)
+        if self._larger is not None and most < step.most:
+            self._address_and_size(step, self._larger)
+        else:
+            self._address_and_size(step, longer)
+            asm.jump(fits)
+            asm.place(longer)
+            asm.constant(R9, most)
+        asm.place(fits)
+        asm.jump_if("eq", R9, 0, done)  # wherever it leads
+        self._read_contents(step)
+        asm.jump_if("eq", R0, 0, done)
+        for _ in range(-(-(most - 1) // PAGE_BYTES)):  # in front of the page with the last byte
+            asm.move(R1, R7)
+            asm.compute("add", R1, R9)
+            asm.compute_with("add", R1, -1)
+            asm.compute_with("and", R1, -PAGE_BYTES)
+            asm.jump_if_both("ge", R7, R1, failed)
+            asm.move(R9, R1)
+            asm.compute("sub", R9, R7)
+            asm.jump_if("ge", R9, most + 1, failed)  # it never is: for the verifier
+            self._read_contents(step)
+            asm.jump_if("eq", R0, 0, partly)
+        asm.place(failed)
+        asm.constant(R9, 0)
+        asm.place(partly)
+        self._set_fault(step.fault)
+        asm.place(done)
+        self._set_contents(step)
+
+    def _address_and_size(self, step: EmitContents, longer: str) -> None:
+        # The address to R7, the number of bytes to R9; to ``longer`` where they are too many.
+        self._address(step)
+        self.value(R9, step.size)
+        self._asm.jump_if("ge", R9, min(step.most, self._room) + 1, longer)
+
+    def _read_contents(self, step: EmitContents) -> None:
+        # R9 bytes from R7; R0 is 0 where all of them could be read.
+        asm, at = self._asm, self._text_place(step)
+
+        def arguments() -> None:
+            asm.move(R1, R8)
+            asm.compute_with("add", R1, at)
+            asm.move(R2, R9)
+            asm.move(R3, R7)
+
+        self._read_resident(arguments)
+
+    def _set_contents(self, step: EmitContents) -> None:
+        asm = self._asm
+        asm.compute_with("lsh", R9, 16)
+        asm.compute_with("or", R9, self._text_place(step))
+        asm.store(R8, step.word, R9, 4)
+
+    def _text_place(self, step: EmitText | EmitContents) -> int:
         return self._program.size + step.number * self._room
 
-    def _address(self, step: EmitMemory | EmitText) -> None:
+    def _address(self, step: EmitMemory | EmitText | EmitContents) -> None:
         # To R7.
         self.value(R7, step.base)
         self._asm.add(R7, step.offset, R1)

@@ -33,6 +33,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Image,
@@ -239,7 +240,7 @@ class _Values:
                 return self._load(self.address(value))
             case KernelValue():
                 return f"(uint64){self._named(value)}"
-            case Absolute() | Image() | Comm() | Cursor() | Walk():
+            case Absolute() | Image() | Comm() | Cursor() | Walk() | Contents():
                 raise AssertionError(f"not a word: {value!r}")
             case _:
                 assert_never(value)

@@ -23,6 +23,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Image,
@@ -233,7 +234,7 @@ class _Probe:
                 return f'register("{self._machine["instruction_pointer"]}")'
             case Immediate(value) | Absolute(value):
                 return str(value - (1 << 64) if value >> 63 == 1 else value)
-            case ReturnValue() | Comm() | KernelValue() | Deref() | Cursor() | Walk():
+            case ReturnValue() | Comm() | KernelValue() | Deref() | Cursor() | Walk() | Contents():
                 raise self._cannot(item, "the kernel alone has it")
             case _:
                 assert_never(base)

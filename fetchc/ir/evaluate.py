@@ -12,6 +12,7 @@ from fetchc.ir.fetch import (
     Array,
     Bits,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Fetch,
@@ -157,7 +158,7 @@ def _base(value: Value, state: State) -> int:
             return address
         case Image(offset):
             return state.bias + offset
-        case Comm() | Deref() | KernelValue() | Cursor() | Walk():
+        case Comm() | Deref() | KernelValue() | Cursor() | Walk() | Contents():
             raise AssertionError(f"not the base of a number: {value!r}")
         case _:
             assert_never(value)

@@ -19,6 +19,7 @@ from fetchc.ir.steps import (
     ContextAddress,
     Elapsed,
     EmitComm,
+    EmitContents,
     EmitMemory,
     EmitNumber,
     EmitText,
@@ -50,10 +51,10 @@ class Recorded(Record):
     """The fixed part of a record, without its header and the words of texts, which are 0.
 
     ``faults`` are the fault bits that are set. ``texts`` are those behind the fixed part, in the
-    order of their numbers, without their NUL; None is a fault. ``numbers`` are what an Aggregate
-    adds up, or the one that a Require tests, None where a load failed or a text is too long; the
-    places of their buckets are 0. ``walks`` are in the order of their places, whose words are 0 in
-    ``fixed``.
+    order of their numbers, without their NUL; None is a fault. Of contents they have what could be
+    read. ``numbers`` are what an Aggregate adds up, or the one that a Require tests, None where a
+    load failed or a text is too long; the places of their buckets are 0. ``walks`` are in the order
+    of their places, whose words are 0 in ``fixed``.
     """
 
     fixed: bytes
@@ -210,10 +211,14 @@ class _Run:
                 self._texts[number] = self._text(base, offset)
                 if self._texts[number] is None:
                     self._faults.add(fault)
+            case EmitContents(number=number, fault=fault) as step:
+                self._texts[number], whole = self._contents(step)
+                if not whole:
+                    self._faults.add(fault)
             case EmitComm(at=at):
                 self._put(at, state.comm[: COMM_BYTES - 1].ljust(COMM_BYTES, b"\0"))
             case Aggregate(measures=measures):
-                whole = all(one is not None and len(one) < self._room - 1 for one in self._texts)
+                whole = all(self._is_whole(step) for step in self._steps)
                 timed = [one for one in measures if isinstance(self._steps[one.value], Elapsed)]
                 known = all(self._values[one.value] >> TIMED_BITS == 0 for one in timed)
                 if whole and known and not self._faults:
@@ -241,6 +246,16 @@ class _Run:
             self._put(at + low, raw)
             self._put(word, (at + high << 16 | at + low).to_bytes(4, "little"))
 
+    def _is_whole(self, step: Step) -> bool:
+        match step:
+            case EmitText(number=number):
+                text = self._texts[number]
+                return text is not None and len(text) < self._room - 1
+            case EmitContents(size=size, most=most):
+                return self._values[size] <= min(most, self._room)
+            case _:
+                return True
+
     def _number(self, one: Measured) -> int:
         raw = (self._values[one.value] & (1 << 8 * one.size) - 1).to_bytes(one.size, "little")
         return int.from_bytes(raw, "little", signed=one.signed)
@@ -257,6 +272,19 @@ class _Run:
             return None
         raw = self._state.read(self._values[base] + offset & _MASK, size)
         return raw if raw is not None and len(raw) == size else None
+
+    def _contents(self, step: EmitContents) -> tuple[bytes, bool]:
+        # What could be read, and whether it is all that there is room for.
+        if self._failed(step.size):
+            return b"", False
+        wanted = min(self._values[step.size], step.most, self._room)
+        size, begin = wanted, self._values[step.base] + step.offset & _MASK
+        while size > 0:
+            raw = self._read(step.base, step.offset, size)
+            if raw is not None:
+                return raw, size == wanted
+            size = (begin + size - 1) // PAGE_BYTES * PAGE_BYTES - begin
+        return b"", not wanted and not self._failed(step.base)
 
     def _text(self, base: int, offset: int) -> bytes | None:
         found = b""

@@ -21,6 +21,7 @@ __all__ = [
     "Char",
     "Chosen",
     "Comm",
+    "Contents",
     "Cursor",
     "Decode",
     "Deref",
@@ -157,6 +158,17 @@ class Walk(Record):
     twice: bool
 
 
+class Contents(Record):
+    """As many bytes as ``size`` says, ``most`` of them at most; only eBPF programs can fetch it.
+
+    The first of them is where ``start`` loads from. It is recorded as a text of any bytes.
+    """
+
+    start: Deref
+    size: Term
+    most: int
+
+
 Value = (
     Register
     | StackPointer
@@ -170,6 +182,7 @@ Value = (
     | Deref
     | Cursor
     | Walk
+    | Contents
 )
 
 
@@ -430,7 +443,7 @@ def _innermost(value: Value) -> str:
             raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
         case Deref():  # taken apart by the caller
             raise AssertionError("a dereference below the innermost value")
-        case Cursor() | Walk():
+        case Cursor() | Walk() | Contents():
             raise AssertionError(f"no fetch-arg: {value!r}")
         case _:
             assert_never(value)

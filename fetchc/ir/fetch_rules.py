@@ -16,6 +16,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Fetch,
@@ -155,7 +156,7 @@ def base_name(value: Value) -> str:
             return "symbol"
         case Deref(user=user):
             return "user_dereference" if user else "dereference"
-        case Cursor() | Walk():
+        case Cursor() | Walk() | Contents():
             raise AssertionError(f"no fetch-arg: {value!r}")
         case _:
             assert_never(value)
@@ -365,7 +366,7 @@ def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
                 found = _range("constant", constant, -(1 << 63), (1 << 64) - 1)
             case Register() | StackPointer() | ReturnValue() | Comm() | Absolute() | Image():
                 pass
-            case KernelValue() | Cursor() | Walk():
+            case KernelValue() | Cursor() | Walk() | Contents():
                 pass
             case _:
                 assert_never(value)

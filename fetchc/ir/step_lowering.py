@@ -15,6 +15,7 @@ from fetchc.ir.fetch import (
     Calculated,
     Chosen,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Fetch,
@@ -49,6 +50,7 @@ from fetchc.ir.steps import (
     ContextAddress,
     Elapsed,
     EmitComm,
+    EmitContents,
     EmitMemory,
     EmitNumber,
     EmitText,
@@ -102,8 +104,9 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
     value: Value = fetch.value
     if isinstance(value, Walk):
         starts = [one for term in value.start for one in _values_in(term)]
-        reasons = [unsupported(Fetch(one, Word()), context) for one in starts]
-        return next(filter(None, reasons), None)
+        return _unsupported_one(starts, context)
+    if isinstance(value, Contents):
+        return _unsupported_one([value.start, *_values_in(value.size)], context)
     while isinstance(value, Deref):
         value = value.base
     if isinstance(value, KernelValue) and value.text != _TASK_NAME:
@@ -115,6 +118,11 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
     if isinstance(fetch.store, Symbol):
         return f"`{body(fetch)}` is the name of a kernel address"
     return None
+
+
+def _unsupported_one(values: Iterable[Value], context: Sequence[Slot]) -> str | None:
+    reasons = [unsupported(Fetch(one, Word()), context) for one in values]
+    return next(filter(None, reasons), None)
 
 
 def _values_in(term: Term) -> Iterator[Value]:
@@ -232,11 +240,15 @@ class _Lowering:
         memory: list[_Memory] = []
         others: list[tuple[str, Fetch]] = []
         texts: list[tuple[str, Store, int, int, bool]] = []
+        contents: list[tuple[str, Contents, int, int, int]] = []
         for name, fetch in fields:
             value, store = fetch.value, fetch.store
             of_task = isinstance(value, KernelValue) and value.text == _TASK_NAME
             if of_task or isinstance(value, Comm):
                 self._comm(name)
+            elif isinstance(value, Contents):
+                address = self._address(value.start, name)
+                contents.append((name, value, *address, self._term(value.size, name)))
             elif not isinstance(value, Deref | KernelValue):
                 others.append((name, fetch))
             elif isinstance(element_of(store), Text):
@@ -260,6 +272,8 @@ class _Lowering:
                 self._number(name, fetch.value, fetch.store)
         for text in texts:
             self._text(*text)
+        for one_of_contents in contents:
+            self._contents(*one_of_contents)
         if self._elapsed:
             at = self._room(_WORD_BYTES, _WORD_BYTES)
             self._slots[self._elapsed] = Slot(self._elapsed, at, _WORD_BYTES, False, None, False)
@@ -435,7 +449,7 @@ class _Lowering:
                 return self._loaded(*self._address(value, name), _WORD_BYTES, name)
             case Cursor(number=number):
                 return self._plain(ReadCursor(number), name)
-            case Absolute() | Image() | Comm() | Walk():
+            case Absolute() | Image() | Comm() | Walk() | Contents():
                 raise AssertionError(f"no number: {value!r}")
             case _:
                 assert_never(value)
@@ -532,6 +546,15 @@ class _Lowering:
             self._step(EmitText(*start, word + 4 * index, self._texts, fault, user), [name])
             self._bits.append(FaultBit(word + 4 * index, word + 4 * index + 4, fault))
             self._texts += 1
+
+    def _contents(self, name: str, value: Contents, base: int, offset: int, size: int) -> None:
+        word, fault = self._room(4, 4), self._fault()
+        self._slot(name, Text(), word)
+        user, number = value.start.user, self._texts
+        step = EmitContents(base, offset, size, value.most, word, number, fault, user)
+        self._step(step, [name])
+        self._bits.append(FaultBit(word, word + 4, fault))
+        self._texts += 1
 
     def _number(self, name: str, value: Value, store: Store) -> None:
         # From a register, or bits: what is not a copy of memory.
@@ -645,7 +668,7 @@ def _scheduled(
     return [renumbered(steps[one], numbers) for one in order], [fields[one] for one in order]
 
 
-_EMITS = (EmitNumber, EmitMemory, EmitText, EmitComm, Loop)
+_EMITS = (EmitNumber, EmitMemory, EmitText, EmitContents, EmitComm, Loop)
 
 
 def _continues(last: _Memory, one: _Memory) -> bool:

@@ -7,7 +7,7 @@ static assignment form: a value is the index of the step that gives it.
 A record has a header (:data:`THREAD` and the like), then the fields, then words of fault bits, then
 the texts. Each load has a fault bit of its own, and the bytes of a load that failed are 0. A field
 of a text holds a word as the records of tracefs do (``__data_loc``): its place in the record, and
-its length with the NUL in the high half.
+its length with the NUL in the high half. Contents have rooms and words as texts do, and no NUL.
 
 A :class:`Loop` walks a container. The steps of its rounds are numbered by themselves. What is
 recorded of an entry is a record behind the record; both have one header.
@@ -54,6 +54,7 @@ __all__ = [
     "ContextAddress",
     "Elapsed",
     "EmitComm",
+    "EmitContents",
     "EmitMemory",
     "EmitNumber",
     "EmitText",
@@ -214,6 +215,24 @@ class EmitText(Record):
     user: bool = False
 
 
+class EmitContents(Record):
+    """As many bytes as ``size``, ``most`` at most, into the room ``number`` of a text.
+
+    Its word has the bytes that were read, without a NUL. Where not all could be, those are the
+    bytes up to the end of a page, and the fault bit is set, too. ``user`` is as in
+    :class:`ReadMemory`.
+    """
+
+    base: int
+    offset: int
+    size: int
+    most: int
+    word: int
+    number: int
+    fault: int
+    user: bool = False
+
+
 class EmitComm(Record):
     """The task's name, as a text of :data:`COMM_BYTES` at ``at``; it never fails."""
 
@@ -335,6 +354,7 @@ Step = (
     | EmitNumber
     | EmitMemory
     | EmitText
+    | EmitContents
     | EmitComm
     | Aggregate
     | Identify
@@ -420,6 +440,8 @@ def operands(step: Step) -> tuple[int, ...]:
             return ()
         case ReadMemory(base=base, when=int() as when):
             return base, when
+        case EmitContents(base=base, size=size):
+            return base, size
         case ReadMemory(base=base) | EmitMemory(base=base) | EmitText(base=base):
             return (base,)
         case Select(condition=condition, nonzero=nonzero, zero=zero):
@@ -454,6 +476,8 @@ def renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
             return step
         case ReadMemory(base=base, when=int() as when):
             return step.replaced(base=numbers[base], when=numbers[when])
+        case EmitContents(base=base, size=size):
+            return step.replaced(base=numbers[base], size=numbers[size])
         case ReadMemory(base=base) | EmitMemory(base=base) | EmitText(base=base):
             return step.replaced(base=numbers[base])
         case Select(condition=condition, nonzero=nonzero, zero=zero):

@@ -1,0 +1,180 @@
+"""Contents are copied with their exact length, up to the first page that is not there."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from fetchc.conformance.machine import Memory
+from fetchc.emit.bpf_counting import Counted, Entry, key_bytes
+from fetchc.emit.bpf_program import ring_record
+from fetchc.emit.bpf_steps import Maps, Point, text_rooms
+from fetchc.ir.evaluate import State
+from fetchc.ir.evaluate_steps import record
+from fetchc.ir.fetch import Calculated, Comm, Contents, Deref, Fetch, Part, Register, Term, Text
+from fetchc.ir.step_lowering import counting_steps, steps_of
+from fetchc.ir.steps import Program
+from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from tests.support.bpf_machine import BpfMachine
+
+X86 = bpf_machine("x86_64")
+assert X86 is not None
+PAGE, PAGES = 4096, 6
+START, HOLE = 0x30000, 0x30000 + 4 * PAGE  # a page that is not there, and then there is one more
+BYTES = bytes([at * 7 % 251 * (at % 5 > 0) for at in range(PAGES * PAGE)])  # some of them are NUL
+MEMORY = Memory({START: BYTES[: 4 * PAGE], HOLE + PAGE: BYTES[5 * PAGE :]})
+SLEEPABLE = {(5, 10): False, (6, 0): True, (6, 18): True}
+
+near_page_ends = st.builds(
+    lambda page, moved: START + PAGE * page + moved, st.integers(0, PAGES), st.integers(-70, 70)
+)
+starts = st.one_of(near_page_ends, st.integers(START - 9, HOLE + 2 * PAGE), st.just(0))
+limits = st.sampled_from((1, 40, 64, 65, 512, 1000, 4096, 4097, 9000, 20000))
+
+
+@st.composite
+def pieces(draw: st.DrawFn) -> tuple[int, int, int]:
+    """Where contents begin, how many bytes they are, how many of them are wanted at most."""
+    most = draw(limits)
+    lengths = st.one_of(
+        st.integers(0, most + 1), st.sampled_from((0, 64, 65, most, most + 1, 1 << 63, -1))
+    )
+    return draw(starts), draw(lengths), most
+
+
+def there(start: int, size: int) -> bytes:
+    """What a program has there, up to the first byte that it has not."""
+    if not START <= start < HOLE + 2 * PAGE or HOLE <= start < HOLE + PAGE:
+        return b""
+    end = HOLE if start < HOLE else HOLE + 2 * PAGE
+    return BYTES[start - START : min(start + size, end) - START]
+
+
+def program_of(listed: list[tuple[int, int, int]]) -> Program:
+    """Contents whose address is in memory behind one register, their length behind another."""
+    fields = [("comm", Fetch(Comm(), Text()))]
+    for number, (_, _, most) in enumerate(listed):
+        size: Term = Part(Register("si"), 8 * number, 8)
+        if number % 2:
+            size = Calculated("sub", Calculated("add", size, 3), 3)
+        start = Deref(Deref(Register("di"), 8 * number), 0)
+        fields.append((f"f{number}", Fetch(Contents(start, size, most), Text())))
+    return steps_of(fields, "sp", "ax")
+
+
+POINTERS, LENGTHS = 0x50000, 0x60000
+
+
+def state_of(listed: list[tuple[int, int, int]]) -> State:
+    """The thread at the probe."""
+    pointers = b"".join([struct.pack("<Q", start) for start, _, _ in listed])
+    lengths = b"".join([struct.pack("<Q", size & (1 << 64) - 1) for _, size, _ in listed])
+    pages = {**MEMORY.regions, POINTERS: pointers, LENGTHS: lengths}
+    return State({"di": POINTERS, "si": LENGTHS}, Memory(pages).read, 0, b"task")
+
+
+def run(
+    program: Program, state: State, version: tuple[int, int], resident: bool = True
+) -> tuple[bytes, BpfMachine]:
+    """The record that the instructions make."""
+    assert X86 is not None
+    context = bytearray(168)
+    for name, value in state.registers.items():
+        struct.pack_into("<Q", context, X86.registers[name], value)
+    machine = BpfMachine(bytes(context), state.read, resident=resident)
+    point = Point(1, 0, False)
+    code = ring_record(
+        program, X86, bpf_rules(version), Maps(5, 6), point, False, SLEEPABLE[version]
+    )
+    machine.run(code.instructions)
+    return machine.submitted[0], machine
+
+
+def found_in(program: Program, data: bytes) -> list[tuple[bytes, bool]]:
+    """The contents of a record, and whether the record has a fault of each."""
+    found = []
+    faults = int.from_bytes(data[program.faults_at : program.size], "little")
+    for slot in program.slots[1:]:
+        (word,) = struct.unpack_from("<I", data, slot.at)
+        bits = [one.bit for one in program.bits if one.low <= slot.at < one.high]
+        low, size = word & 0xFFFF, word >> 16
+        found.append((data[low : low + size], any(faults >> bit & 1 for bit in bits)))
+    return found
+
+
+@example([(HOLE - 100, 9000, 9000)], (5, 10), True)
+@given(
+    st.lists(pieces(), min_size=1, max_size=4), st.sampled_from(sorted(SLEEPABLE)), st.booleans()
+)
+def test_contents_are_exact(
+    listed: list[tuple[int, int, int]], version: tuple[int, int], resident: bool
+) -> None:
+    program, state = program_of(listed), state_of(listed)
+    data, machine = run(program, state, version, resident or not SLEEPABLE[version])
+    rooms = text_rooms(program, bpf_rules(version))
+    assert rooms[-1] >= min(most for _, _, most in listed)
+    longest = 0
+    steps = record(program, state, rooms[-1])
+    for number, (raw, faulted) in enumerate(found_in(program, data)):
+        start, size, most = listed[number]
+        wanted = min(size & (1 << 64) - 1, most, rooms[-1])
+        longest = max(longest, wanted)
+        assert raw == there(start, wanted)
+        assert faulted == (len(raw) < wanted)
+        assert steps.texts[number] == raw
+    # The record is no larger than what is in it.
+    smallest = next(room for room in rooms if room >= longest)
+    assert len(data) == program.size + program.texts * smallest
+    assert machine.discarded == rooms.index(smallest)
+
+
+def test_a_copy_that_ends_elsewhere_is_noticed() -> None:
+    listed = [(HOLE - 100, 200, 4096)]
+    program, state = program_of(listed), state_of(listed)
+    data, _ = run(program, state, (6, 18))
+    ((raw, faulted),) = found_in(program, data)
+    assert (raw, faulted) == (there(HOLE - 100, 200), True)
+    other = state_of([(HOLE - 99, 200, 4096)])
+    assert record(program, other, 4096).texts[0] != raw
+
+
+def test_most_that_a_record_has_room_for_is_shared() -> None:
+    alone, ten = [program_of([(START, 9, 65000)] * many) for many in (1, 10)]
+    assert text_rooms(alone, bpf_rules((6, 18)))[-1] == 65000
+    assert 6400 < text_rooms(ten, bpf_rules((6, 18)))[-1] < 6554
+    assert text_rooms(program_of([(START, 9, 100)]), bpf_rules((6, 18))) == (64, 104)
+
+
+@pytest.mark.parametrize(("size", "counts"), [(0, True), (9, True), (64, True), (65, False)])
+def test_short_contents_are_keys(size: int, counts: bool) -> None:
+    assert X86 is not None
+    listed = [(START, size, 4096)]
+    fields = [
+        (
+            "f",
+            Fetch(
+                Contents(Deref(Deref(Register("di"), 0), 0), Part(Register("si"), 0, 8), 4096),
+                Text(),
+            ),
+        )
+    ]
+    keyed, whole = counting_steps(fields, (), (), "sp", "ax"), steps_of(fields, "sp", "ax")
+    state, context = state_of(listed), bytearray(168)
+    for name, value in state.registers.items():
+        struct.pack_into("<Q", context, X86.registers[name], value)
+    machine = BpfMachine(
+        bytes(context), state.read, counting=7, key_size=key_bytes(keyed), value_size=Entry.at(0)
+    )
+    code = ring_record(
+        whole, X86, bpf_rules((6, 18)), Maps(5, 6), Point(1, 0, False), False, True,
+        Counted(keyed, 7),
+    )  # fmt: skip
+    machine.run(code.instructions)
+    assert (len(machine.entries), len(machine.submitted)) == (counts, not counts)
+    assert (record(keyed, state, 64).numbers is not None) == counts
+    for key in machine.entries:
+        (word,) = struct.unpack_from("<I", key, keyed.slots[0].at)
+        assert key[word & 0xFFFF :][: word >> 16] == BYTES[:size]
