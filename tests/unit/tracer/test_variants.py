@@ -10,7 +10,7 @@ import pytest
 
 from fetchc.ir.fetch import Decode
 from fetchc.tracer.display_values import NOTATIONS, Tuple, printed
-from fetchc.tracer.shaper import plain_number
+from fetchc.tracer.element_shaper import plain_number
 from fetchc.tracer.structure_values import not_fetched, tuple_of, variant, variant_checked
 from fetchc.tracer.value_shapes import Leaf
 
