@@ -428,9 +428,15 @@ class Probe:
         return tuple(dict.fromkeys(names))
 
     def plan(
-        self, wanted: Sequence[str | CheckedArgument], group: str, event: str | None = None
+        self,
+        wanted: Sequence[str | CheckedArgument],
+        group: str,
+        event: str | None = None,
+        most: int = 0,
     ) -> Plan:
         """The event of the kernel that gives the values of ``wanted`` at this probe.
+
+        ``most``: it is for eBPF programs, which copy so many bytes of a string or slice at most.
 
         Raises CompileError where one of them cannot be fetched, or all of them are too many.
         """
@@ -441,7 +447,7 @@ class Probe:
         for one in wanted:
             listed += self.asked_all(one) if isinstance(one, str) else [one]
         with self._lock:
-            return plan(self._program, self._found, self._kernel, listed, group, event)
+            return plan(self._program, self._found, self._kernel, listed, group, event, most)
 
     def watch(self, text: str, group: str, event: str) -> Watch:
         """The memory of a variable that is named here, for a watchpoint.

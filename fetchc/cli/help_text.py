@@ -36,7 +36,8 @@ GROUPS = (
         "watch",
     )),
     ("What to fetch", "--expr '-r.Count'", (
-        "expr", "calls_only", "depth", "batch", "long", "full_types", "params", "fields",
+        "expr", "calls_only", "depth", "value_bytes", "batch", "long", "full_types", "params",
+        "fields",
     )),
     ("Which events", "-p nginx --filter 'n > 3' --timeout 10s", (
         "pid", "no_enable", "filter", "count", "timeout", "strict",

@@ -128,8 +128,8 @@ COMMANDS = {
             "functions", "at", *_RETURN, "active", "expr", "watch", "pid", "no_enable", "filter",
             "count", "timeout",
             "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",
-            "summary", "stack", "stack_bytes", "calls_only", "depth", "strict", "engine", "traced",
-            "results", "time", "pretty",
+            "summary", "stack", "stack_bytes", "calls_only", "depth", "value_bytes", "strict",
+            "engine", "traced", "results", "time", "pretty",
             *_READING,
         ), True,
     ),
@@ -323,6 +323,11 @@ OPTIONS = {
         "depth", ("--depth",), "N", "follow N pointers, one behind the other; default: none",
         number=int,
     ),
+    "value_bytes": Option(
+        "value_bytes", ("--value-bytes",), "N",
+        "N bytes of each string and slice, by eBPF; its default: 4096",
+        number=int,
+    ),
     "strict": Option("strict", ("--strict",), None, "only functions that have all of the EXPRs"),
     "engine": Option(
         "engine", ("--engine",), "E",
@@ -439,6 +444,7 @@ class Options:
         self.stack_bytes: int | None = None
         self.calls_only = False
         self.depth = 0
+        self.value_bytes: int | None = None
         self.strict = False
         self.engine = "auto"
         self.filters: list[str] = []

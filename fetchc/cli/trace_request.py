@@ -52,6 +52,7 @@ __all__ = [
     "Refused",
     "Request",
     "Usage",
+    "copied_bytes",
     "located",
     "reading",
     "request",
@@ -92,6 +93,11 @@ def _of_event(name: str) -> BuiltIn:
 MOST_POINTERS = 3
 """Pointers that ``--depth`` follows: each object is read at each hit, whoever looks at it."""
 
+VALUE_BYTES = (512, 61440)
+"""What ``--value-bytes`` takes: less a definition can have, more a record has no room for."""
+
+_COPIED = 4096  # bytes of a string or slice, where nothing is said
+
 BUILTINS = {
     "$latency": BuiltIn(lambda event, latency: latency, _NUMBER),
     **{f"${name}": _of_event(name) for name in OF_EVENT},
@@ -101,6 +107,11 @@ BUILTINS = {
 
 STACK_FORMATS = ("folded", "speedscope")
 """Forms of ``--format`` that have the stacks alone, all at the end."""
+
+
+def copied_bytes(options: Options) -> int:
+    """How many bytes of a string or slice an eBPF program copies; 0: definitions fetch less."""
+    return options.value_bytes or (_COPIED if options.engine == "bpf" else 0)
 
 
 def value_of(label: str) -> Callable[[Hit], Value]:
@@ -260,6 +271,11 @@ def _together(options: Options) -> None:
         raise Usage("--stack is shown with single events, or counted by --summary: name an EXPR")
     if options.stack_bytes is not None and options.stack not in ("names", "lines"):
         raise Usage("--stack-bytes needs --stack or --stack=lines, which copy the stack")
+    least, most = VALUE_BYTES
+    if options.value_bytes is not None and not least <= options.value_bytes <= most:
+        raise Usage(f"--value-bytes takes {least} to {most}, not `{options.value_bytes}`")
+    if options.value_bytes is not None and options.engine in ("tracefs", "breakpoint"):
+        raise Usage(f"--value-bytes needs eBPF: leave `--engine {options.engine}` out")
     if options.stack_bytes is not None and not 64 <= options.stack_bytes <= MOST_STACK_BYTES:
         raise Usage(f"--stack-bytes takes 64 to {MOST_STACK_BYTES}, not `{options.stack_bytes}`")
     form = options.format

@@ -5,7 +5,14 @@ from __future__ import annotations
 import re
 
 from fetchc.check.locations import without_parts
-from fetchc.cli.trace_request import BUILTINS, Refused, Request, located, reading
+from fetchc.cli.trace_request import (
+    BUILTINS,
+    Refused,
+    Request,
+    copied_bytes,
+    located,
+    reading,
+)
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.emit.probe_definition import event_name
 from fetchc.program.go_symbol_names import without_type_arguments
@@ -517,7 +524,8 @@ class _Collecting:
 
     def _plan(self, probe: Probe, wanted: list[CheckedArgument]) -> Plan:
         try:
-            return probe.plan(_once(wanted), self._group, self._event(probe))
+            most = copied_bytes(self._options)
+            return probe.plan(_once(wanted), self._group, self._event(probe), most)
         except CompileError as refused:
             raise Refused("", refused.diagnostics) from None
 

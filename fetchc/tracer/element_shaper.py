@@ -25,6 +25,7 @@ from fetchc.lower.fetches import (
     where,
 )
 from fetchc.lower.string_plan import CountedStringPlan
+from fetchc.tracer.string_values import WIDTHS
 from fetchc.tracer.value_shapes import (
     CastShape,
     ComputedShape,
@@ -53,6 +54,9 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Format
     from fetchc.tracer.event_fields import Fields
     from fetchc.tracer.value_shapes import Shape
+
+    Bound = Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
+    Count = Callable[[], Bound | None]
 
 __all__ = ["ElementShaper", "plain_number"]
 
@@ -104,10 +108,13 @@ class ElementShaper:
             found = memory_of(self.checker, planned.first, "a string")
         start = load_word(site, found, planned.node.span)
         assert isinstance(start, Deref)
-        field, at = self.fields.block(start, limits.text)
+        each = WIDTHS.get(planned.encoding, 1)
+        field, at, size = self.fields.contents(
+            start, limits.text, lambda: self._length(planned.length, limits), each
+        )
         length = self._length(planned.length, limits)
         guards = self.fields.guards(start)
-        return StringShape(field, limits.text, planned.encoding, at, length, None, guards)
+        return StringShape(field, size, planned.encoding, at, length, None, guards)
 
     def _wide_string(self, node: Typed, encoding: str, limits: Limits) -> StringShape:
         # Up to the first unit that is 0; NULL is no string.
@@ -203,7 +210,11 @@ class ElementShaper:
 
     def _whole_sequence(self, planned: plans.SequencePlan, limits: Limits) -> SequenceShape:
         one = plans.element(self.checker, planned.node, 0)
-        elements = self._elements(planned.node, one, where(self.checker.site, one), limits)
+        found = where(self.checker.site, one)
+        count: Count | None = None
+        if plans.window(self.checker, planned) is None:
+            count = lambda: self._length(planned.length, limits)  # noqa: E731
+        elements = self._elements(planned.node, one, found, limits, count)
         return SequenceShape(self._length(planned.length, limits), elements)
 
     def _part_of_string(
@@ -244,19 +255,23 @@ class ElementShaper:
         return MultiArrayShape(lengths, flat, grid.indices)
 
     def _elements(
-        self, node: Typed, one: Typed, found: Where, limits: Limits
+        self, node: Typed, one: Typed, found: Where, limits: Limits, count: Count | None
     ) -> NumbersShape | ListShape:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
         inner = plans.elements(self.checker, one.type, reader=True)
         row = None if inner.are_counted_strings else inner.row
         if row is not None and isinstance(found, Memory):
-            return self._row(found, row, min(limits.row // row.size, ELEMENTS), node)
+            some = min(limits.row // row.size, ELEMENTS)
+            return self._row(found, row, some, node, count=count)
         self._fetch_bytes(one, limits.inner(), limits.items)
         inside = limits.inner()
         return self._at_most(
             limits.items,
             lambda index: self.shape(plans.element(self.checker, node, index), None, inside),
         )
+
+    def _between(self, first: Typed, end: Typed, each: int) -> ElementCountShape:
+        return ElementCountShape(self.word(first), self.word(end), each)
 
     def _at_most(self, count: int, make: Callable[[int], Shape]) -> ListShape:
         # Of ``count`` elements there may be fewer: what is behind the last one is something else.
@@ -266,13 +281,24 @@ class ElementShaper:
         return ListShape(tuple(shapes))
 
     def _row(
-        self, found: Memory, simple: Plain, count: int, node: Typed, total: int = 0
+        self,
+        found: Memory,
+        simple: Plain,
+        some: int,
+        node: Typed,
+        total: int = 0,
+        count: Count | None = None,
     ) -> NumbersShape:
+        # ``some`` numbers, or as many as the ``count`` says where a program can copy those.
         start = load_word(self.checker.site, found, node.span)
         assert isinstance(start, Deref)
-        field, at = self.fields.block(start, count * simple.size)
-        guards = self.fields.guards(start)
-        return NumbersShape(field, simple.decode, count, simple.size, at, guards, total or count)
+        size = some * simple.size
+        if count is None or simple.decode.kind == "symbol":
+            field, at = self.fields.block(start, size)
+        else:
+            field, at, size = self.fields.contents(start, size, count, simple.size)
+        guards, most = self.fields.guards(start), size // simple.size
+        return NumbersShape(field, simple.decode, most, simple.size, at, guards, total or most)
 
     def _items(self, node: Typed, count: int, limits: Limits) -> ListShape:
         shapes = []
@@ -288,9 +314,7 @@ class ElementShaper:
         bound = None if node.bound is None else self._bound(node.bound, limits)
         return RangeShape(elements, node.start, low, high, bound)
 
-    def _bound(
-        self, node: Typed | int, limits: Limits
-    ) -> Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int:
+    def _bound(self, node: Typed | int, limits: Limits) -> Bound:
         if isinstance(node, int):
             return node
         found = self.shape(node, None, limits)
@@ -309,8 +333,10 @@ class ElementShaper:
     ) -> NumbersShape | ListShape | StringShape:
         checker, node = self.checker, planned.node
         found = memory_of(checker, node.first, "a range")
+        end = lambda: _counted_from(self._bound(node.high, limits), node.start)  # noqa: E731
         if planned.scalar is not None:  # as a format says
-            return self._row(found, planned.scalar, _most(planned, planned.scalar, limits), node)
+            some = _most(planned, planned.scalar, limits)
+            return self._row(found, planned.scalar, some, node, count=end)
         inner = plans.elements(checker, planned.element, reader=True)
         row = inner.row
         if planned.text:
@@ -318,11 +344,11 @@ class ElementShaper:
             size = row.size * _fewer(planned, limits.text // row.size)
             start = load_word(checker.site, found, node.span)
             assert isinstance(start, Deref)
-            field, at = self.fields.block(start, size)
+            field, at, size = self.fields.contents(start, size, end, row.size)
             guards = self.fields.guards(start)
             return StringShape(field, size, planned.text, at, None, None, guards)
         if row is not None and not (inner.are_string_pointers or inner.are_counted_strings):
-            return self._row(found, row, _most(planned, row, limits), node)
+            return self._row(found, row, _most(planned, row, limits), node, count=end)
         few = limits.inner()
         count = _fewer(planned, (2 if inner.are_string_pointers else 1) * limits.items)
         self._fetch_bytes(node.first, few, count)
@@ -391,6 +417,21 @@ def _or_empty(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
     last = guards[-1]
     empty = Guard(last.field, last.offset, last.moved, True, last.kernel, last.read_checks)
     return (*guards[:-1], empty)
+
+
+def _counted_from(high: Bound, start: int) -> Bound | None:
+    # How many elements there are from the index ``start`` on; None where nothing simple says it.
+    match high:
+        case int():
+            return high - start
+        case _ if not start:
+            return high
+        case Leaf():
+            return DifferenceShape(high, start)
+        case DifferenceShape(minuend=minuend, subtrahend=int() as less):
+            return DifferenceShape(minuend, less + start)
+        case _:
+            return None
 
 
 def _most(planned: plans.RangePlan, each: Plain, limits: Limits) -> int:

@@ -10,13 +10,17 @@ from fetchc.ir.fetch import (
     ELEMENTS,
     Absolute,
     Array,
+    Bits,
+    Calculated,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Fetch,
     Image,
     Immediate,
     KernelValue,
+    Part,
     Register,
     ReturnValue,
     Scalar,
@@ -34,15 +38,16 @@ from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
 from fetchc.tracer.events import FaultProbe
-from fetchc.tracer.value_shapes import Guard
+from fetchc.tracer.value_shapes import DifferenceShape, ElementCountShape, Guard, Leaf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator
 
     from fetchc.check.probe_site import ProbePoint
-    from fetchc.ir.fetch import Value, Walk
+    from fetchc.ir.fetch import Term, Value, Walk
     from fetchc.target.kernel_versions import Kernel
+    from fetchc.tracer.value_shapes import Shape
 
 __all__ = [
     "Block",
@@ -119,14 +124,18 @@ class Fields:
 
     The first field of an argument has its name (:attr:`stem`); others are called
     ``fetchc_N``, or as ``taken`` leaves free. ``span`` is the argument's, for diagnostics.
+    ``most``: an eBPF program records contents, of so many bytes at most; 0: definitions do.
     """
 
-    def __init__(self, found: ProbePoint, kernel: Kernel, taken: Collection[str]) -> None:
+    def __init__(
+        self, found: ProbePoint, kernel: Kernel, taken: Collection[str], most: int = 0
+    ) -> None:
         self.stem: str | None = None
         self.span: Span | None = None
         self._found = found
         self._kernel = kernel
         self._taken = taken
+        self._most = most
         self._listed: list[tuple[str, Fetch]] = []
         self._names: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
         self._blocks: list[Block] = []
@@ -256,6 +265,61 @@ class Fields:
         checks = self._read_checks(start, (0, -7, max(size - 8, 0))) if value.user else ()
         self._blocks.append(Block(base, offset, size, first, value.user, checks))
         return first, 0
+
+    def contents(
+        self, value: Deref, least: int, count: Callable[[], Shape | int | None], each: int
+    ) -> tuple[str, int, int]:
+        """Fetch ``count`` times ``each`` bytes, of which ``value`` is the first word.
+
+        The result is their field, where in it they begin, and how many there are at most: as many
+        as a record has room for, or ``least``, which a definition fetches whatever the count is.
+        """
+        if self._most > least:
+            stem, self.stem = self.stem, None  # the count is no first field
+            number = self._number_of(count())
+            self.stem = stem
+            if number is not None:
+                most = self._most // each * each
+                size = number if each == 1 else Calculated("mul", number, each)
+                fetch = Fetch(Contents(value, size, most), Text())
+                name = self._names.get(fetch)
+                if name is None:
+                    name = self._names[fetch] = self._named(fetch)
+                return name, 0, most
+        return (*self.block(value, least), least)
+
+    def _number_of(self, count: Shape | int | None) -> Term | None:
+        # As a program computes it; None where that is not so simple.
+        match count:
+            case int():
+                return count
+            case Leaf():
+                return self._number_in(count)
+            case DifferenceShape(minuend=minuend, subtrahend=subtrahend):
+                left, right = self._number_of(minuend), self._number_of(subtrahend)
+                if left is None or right is None:
+                    return None
+                return Calculated("sub", left, right)
+            case ElementCountShape(start=start, end=end, each=each):
+                bytes_of = self._number_of(DifferenceShape(end, start))
+                return None if bytes_of is None else Calculated("div", bytes_of, each)
+            case _:
+                return None
+
+    def _number_in(self, leaf: Leaf) -> Term | None:
+        # A number of its own, or one in a block.
+        block = next((one for one in self._blocks if one.field == leaf.field), None)
+        fetch = dict(self._listed)[leaf.field]
+        size, value = leaf.size or fixed_bytes(fetch.store), fetch.value
+        if leaf.shift or leaf.decode.bits not in (None, 8 * size):
+            return None
+        if block is not None:
+            return Part(block.base, block.offset + leaf.offset, size)
+        if isinstance(fetch.store, Text | Array | Bits | Symbol):
+            return None
+        if isinstance(value, Deref):
+            return Part(value.base, value.offset, size)
+        return value if size == 8 else Calculated("and", value, (1 << 8 * size) - 1)
 
     def _has_read_checks(self) -> bool:
         apart = self._found.site.architecture.addresses_apart

@@ -8,7 +8,7 @@ from fetchc.check.checker import Checker
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name
-from fetchc.ir.fetch import Comm, Fetch, KernelValue, Text, Walk, fixed_bytes
+from fetchc.ir.fetch import Comm, Contents, Fetch, KernelValue, Text, Walk, fixed_bytes
 from fetchc.lower.extents import FULL, Limits
 from fetchc.record import Record
 from fetchc.source import Span
@@ -114,14 +114,18 @@ def plan(
     wanted: Sequence[CheckedArgument],
     group: str,
     event: str | None = None,
+    most: int = 0,
 ) -> Plan:
     """The event that gives ``wanted`` at every address of ``found``.
 
     Objects are cut shorter, step by step, until the event fits the kernel's limits; what is
-    cut is marked so when it is read. Raises CompileError where nothing helps.
+    cut is marked so when it is read. Raises CompileError where nothing helps. With ``most`` an
+    eBPF program copies strings and slices by their length, so many bytes of each at most.
     """
     site = found.site
     function = _called(found)
+    if program.in_memory:
+        most = 0
     if site.static is not None:
         function = site.static.whole_name
     event = event or event_name(site.named_after)
@@ -129,7 +133,7 @@ def plan(
     refusal: CompileError | None = None
     for limits, probing_faults in _steps(max([one.follow for one in wanted], default=0)):
         try:
-            layouts = _layouts(found, kernel, named, limits, probing_faults)
+            layouts = _layouts(found, kernel, named, limits, probing_faults, most)
             lines = tuple(
                 [
                     defined(each.site, _definable(layout), kernel, group, event)
@@ -175,7 +179,7 @@ def _definable(layout: _Layout) -> list[tuple[str, Fetch]]:
     return [
         (name, fetch)
         for name, fetch in layout.fields
-        if not (isinstance(fetch.value, Walk) or name in layout.mangled)
+        if not (isinstance(fetch.value, Walk | Contents) or name in layout.mangled)
     ]
 
 
@@ -258,6 +262,7 @@ def _layouts(
     named: list[tuple[CheckedArgument, str]],
     limits: Limits,
     probing_faults: bool,
+    most: int,
 ) -> list[_Layout]:
     # Of each address; those of a function's returns are mostly one.
     layouts: list[_Layout] = []
@@ -274,7 +279,7 @@ def _layouts(
             layouts.append(layouts[-1])
             continue
         before = nodes
-        layouts.append(_layout(each, kernel, named, checkers, nodes, limits, probing_faults))
+        layouts.append(_layout(each, kernel, named, checkers, nodes, limits, probing_faults, most))
     return layouts
 
 
@@ -292,9 +297,10 @@ def _layout(
     nodes: list[Typed | None],
     limits: Limits,
     probing_faults: bool,
+    most: int,
 ) -> _Layout:
     names = {name for _, name in named}
-    fields = Fields(found, kernel, names)
+    fields = Fields(found, kernel, names, most)
     values = []
     for (one, name), checker, node in zip(named, checkers, nodes, strict=True):
         fields.span, fields.stem = one.argument.expression.span, name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.ir.fetch import Walk
+from fetchc.ir.fetch import Contents, Walk
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -145,6 +145,8 @@ class Plan(Record):
         """
         if self.walks:
             return "FC0314", "only an eBPF program walks a container"
+        if any(isinstance(one.value, Contents) for fields in self.fields[:1] for _, one in fields):
+            return "FC0404", "only an eBPF program copies so many bytes"
         for line, fields in zip(self.definitions, self.fields, strict=False):
             if len(line.split()) - 2 < len(fields):
                 return "FC0507", "only an eBPF program reads pointers of this kernel's events"

@@ -8,6 +8,8 @@ from math import prod
 from fetchc.record import Record
 from fetchc.tracer.display_values import CutList, CutString, Unavailable, WalkedList
 from fetchc.tracer.guards import HIGHEST, by_length
+from fetchc.tracer.number_values import meaning
+from fetchc.tracer.ring_buffer import unreadable
 from fetchc.tracer.string_values import WIDTHS, bounded, counted, decoded, joined
 from fetchc.tracer.structure_values import (
     LeafMakers,
@@ -55,9 +57,14 @@ class ElementMakers(LeafMakers):
 
     def _counted(self, text: StringShape, path: str, trusted: Trusted) -> Make:
         assert text.length is not None
-        start, end = self._at(text, text.size)
         length = self.maker(text.length, path, trusted)
         inner_trusted = trusted | pointers(text.length.guards)
+        if (copied := self._copied(text, text.size)) is not None:
+            cut, length_of = copied_text(copied, text.kind, path), self._bare(text.length)
+            inner = lambda data, faults: cut(data, faults, 0, length_of(data))  # noqa: E731
+            behind = self._guarded(inner, text.guards, path, inner_trusted, None)
+            return by_length(length, behind, str, path)
+        start, end = self._at(text, text.size)
         inner = counted(start, text.size, text.kind, self._bare(text.length))
         # Zeros behind the text's own end say nothing, so that its end is in doubt only
         # where all of the bytes are 0.
@@ -108,6 +115,14 @@ class ElementMakers(LeafMakers):
         if sequence.start is not None:
             part = self._window(sequence, sequence.start, length_of, path, inner_trusted)
             return by_length(length, part, list, path)
+        if (
+            isinstance(elements, NumbersShape)
+            and (copied := self._copied_row(elements)) is not None
+        ):
+            cut = copied_row(copied, self._numbers_of(elements), elements.size, path)
+            some = lambda data, faults: cut(data, faults, 0, length_of(data))  # noqa: E731
+            some = self._guarded(some, elements.guards, path, inner_trusted, None)
+            return by_length(length, some, list, path)
         if isinstance(elements, NumbersShape):
             some, most = self._numbers(elements, path, inner_trusted, length_of), elements.count
         else:
@@ -144,12 +159,36 @@ class ElementMakers(LeafMakers):
         if isinstance(elements, ListShape):
             makers = self._each(elements, path, trusted | pointers(elements.guards))
             return ranged(bounds, shape.start, there, cut_items(makers, path), list, path)
+        cut: Cut
+        if isinstance(elements, StringShape) and (copied := self._copied(elements, elements.size)):
+            cut = copied_text(copied, elements.kind, path, shape.to_nul)
+            return ranged(bounds, shape.start, there, cut, str, path)
+        if isinstance(elements, NumbersShape) and (copied := self._copied_row(elements)):
+            cut = copied_row(copied, self._numbers_of(elements), elements.size, path)
+            return ranged(bounds, shape.start, there, cut, list, path)
         begin, read = self.offset(elements.field, elements.offset), self._read(elements)
         if isinstance(elements, StringShape):
             text = cut_text(begin, elements.size, elements.kind, read, path, shape.to_nul)
             return ranged(bounds, shape.start, there, text, str, path)
         row = cut_row(self._row(elements), elements.count, elements.size, read, path)
         return ranged(bounds, shape.start, there, row, list, path)
+
+    def _copied(self, shape: NumbersShape | StringShape, size: int) -> Copied | None:
+        # What an eBPF program has copied for it, if it is no part of the record.
+        record = self.format.bpf
+        if record is None or not self._fields[shape.field].text:
+            return None
+        return Copied(self.offset(shape.field, 0), min(size, record.longest))
+
+    def _copied_row(self, row: NumbersShape) -> Copied | None:
+        return self._copied(row, row.count * row.size)
+
+    def _numbers_of(self, row: NumbersShape) -> Callable[[bytes], list[Value]]:
+        code, then = meaning(row.decode, row.size, 0, self.pointer)
+        each = struct.Struct("=" + code).iter_unpack
+        if then is None:
+            return lambda raw: [one for (one,) in each(raw)]
+        return lambda raw: [then(one) for (one,) in each(raw)]
 
     def _window(
         self,
@@ -191,6 +230,7 @@ class ElementMakers(LeafMakers):
 # Ranges of lists and strings, by bounds that are in the record.
 
 _WORD = struct.Struct("=Q").unpack_from
+_PLACE = struct.Struct("=I").unpack_from
 _MASK = (1 << 64) - 1
 _PAGE = 4096  # bytes: what is read of one at once, is there or is not
 
@@ -292,6 +332,68 @@ def cut_text(
         if to_nul and b"\0" in text:
             return decoded(text.partition(b"\0")[0], kind)
         return decoded(text, kind) if end == wanted else CutString(decoded(text, kind, True), count)
+
+    return cut
+
+
+class Copied(Record):
+    """What an eBPF program has copied: as much as could be read, in the room that ``word`` names.
+
+    That is where its offset in the record is (low half), and its bytes (high half). It has ``most``
+    bytes where there were more.
+    """
+
+    word: int
+    most: int
+
+    def bytes(self, data: bytes) -> bytes:
+        """What the record has of it; raises TracerError FC0716 where that is not in the record."""
+        (place,) = _PLACE(data, self.word)
+        low, size = place & 0xFFFF, place >> 16
+        if low + size > len(data):
+            raise unreadable(f"{size} bytes at {low}, in one of {len(data)}")
+        return data[low : low + size]
+
+
+def copied_text(copied: Copied, kind: str, path: str, to_nul: bool = False) -> Cut:
+    """As :func:`cut_text`; of what is in pages that are not all there, the first part."""
+    width = WIDTHS.get(kind, 1)
+
+    def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
+        raw, low = copied.bytes(data), width * passed
+        wanted = low + width * count
+        end = min(wanted, copied.most)
+        if len(raw) > end or (len(raw) <= low and len(raw) < end):
+            faults.append(path)
+            return None
+        text = raw[low:end]
+        if to_nul and b"\0" in text:
+            return decoded(text.partition(b"\0")[0], kind)
+        if len(raw) < end:
+            faults.append(f"{path}[{len(text) // width}:]")
+        if len(raw) == wanted:
+            return decoded(text, kind)
+        return CutString(decoded(text, kind, True), count)
+
+    return cut
+
+
+def copied_row(
+    copied: Copied, numbers: Callable[[bytes], list[Value]], size: int, path: str
+) -> Cut:
+    """As :func:`cut_row`, of ``numbers`` of ``size`` bytes; those that are not there are faults."""
+
+    def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
+        raw, low = copied.bytes(data), size * passed
+        end = min(size * (passed + count), copied.most // size * size)
+        if len(raw) > end or (len(raw) <= low and len(raw) < end):
+            faults.append(path)
+            return None
+        values = numbers(raw[low : len(raw) // size * size])
+        missing = range(len(values), (end - low) // size)
+        faults += [f"{path}[{index}]" for index in missing]
+        values += [None] * len(missing)
+        return CutList(values, count) if len(values) < count else values
 
     return cut
 

@@ -559,6 +559,9 @@ class _Function:
         self._guard(length.guards, count, size)
         start, width = self._makers.offset(text.field, text.offset), WIDTHS.get(text.kind, 1)
         most = 1 << 8 * size - 1 if length.decode.signed else 1 << 8 * size
+        if self._fields[text.field].text and self.format.bpf is not None:
+            whole = min(text.size, self.format.bpf.longest)
+            return self._copied(text, count, f"{count} < {min(most, HIGHEST)}", whole, form)
         checked = () if self.format.bpf is not None else text.guards
         guards = [_in_range(self.word(self._makers.offset(one.field, one.offset), "Q"), one)
                   for one in checked]  # fmt: skip
@@ -577,6 +580,28 @@ class _Function:
             f"  {name} = {memo}[page[at + {start}:at + {start} + {count} * {width}]]",
             " else:",
             f"  {name} = {cut}",
+        ]
+        if form is not None:
+            self._code += [" " + line for line in self._written(name, form)]
+        return name
+
+    def _copied(
+        self, text: StringShape, count: str, possible: str, whole: int, form: LineForm | None
+    ) -> str:
+        # As `list_values.copied_text` has it where all could be read.
+        word = self.word(self._makers.offset(text.field, 0), "I")
+        width, kind, name = WIDTHS.get(text.kind, 1), text.kind, f"s{len(self._code)}"
+        string = (lambda made: made) if form is None else form.string
+        memo = self.object(Memo(lambda raw: string(decoded(raw, kind))))
+        raw = f"page[at + ({word} & 65535):at + ({word} & 65535) + ({word} >> 16)]"
+        self._checks.append(f"({word} & 65535) + ({word} >> 16) <= end - at")
+        self._code += [
+            f" if not {count}: {name} = {self.object(string(''))}",
+            f" elif not ({possible}): return None",
+            f" elif {count} * {width} == {word} >> 16: {name} = {memo}[{raw}]",
+            f" elif not {count} * {width} > {word} >> 16 == {whole}: return None",
+            " else:",
+            f"  {name} = CutString(decoded({raw}, {kind!r}, True), {count})",
         ]
         if form is not None:
             self._code += [" " + line for line in self._written(name, form)]

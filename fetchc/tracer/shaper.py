@@ -49,7 +49,6 @@ from fetchc.tracer.value_shapes import (
     ComputedShape,
     ConditionalShape,
     DifferenceShape,
-    ElementCountShape,
     EntryCountShape,
     EnumShape,
     FormattedShape,
@@ -160,14 +159,17 @@ class Shaper(ElementShaper):
             case plans.ArrayPlan():
                 return self._array(planned, limits)
             case plans.SlicePlan(node=node, data=data, length=length):
-                start = pointed(checker.site, data)
-                elements = self._elements(node, plans.element(checker, node, 0), start, limits)
+                start, one = pointed(checker.site, data), plans.element(checker, node, 0)
+                elements = self._elements(
+                    node, one, start, limits, lambda: self._length(length, limits)
+                )
                 return SequenceShape(self._length(length, limits), elements)
             case plans.VectorPlan(first=first, end=end, each=each):
-                start = pointed(checker.site, first)
-                elements = self._elements(first, plans.element(checker, first, 0), start, limits)
-                words = [self.word(word) for word in (first, end)]
-                return SequenceShape(ElementCountShape(words[0], words[1], each), elements)
+                start, one = pointed(checker.site, first), plans.element(checker, first, 0)
+                elements = self._elements(
+                    first, one, start, limits, lambda: self._between(first, end, each)
+                )
+                return SequenceShape(self._between(first, end, each), elements)
             case plans.SequencePlan():
                 if (grid := plans.grid(checker, planned)) is not None:
                     return self._grid(grid, limits)

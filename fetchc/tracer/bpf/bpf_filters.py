@@ -6,7 +6,7 @@ behind the end of a shorter one may not be there; such a hit is recorded, and th
 
 from __future__ import annotations
 
-from fetchc.ir.fetch import Calculated, Deref, Part, Scalar, Text
+from fetchc.ir.fetch import Calculated, Contents, Deref, Part, Scalar, Text
 from fetchc.record import Record, assert_never
 from fetchc.tracer.bpf.counting import guards_fail, is_plain
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, comparison
@@ -82,6 +82,8 @@ def _of_length(
 ) -> Passing | None:
     # A text of so many bytes: they are read where it has as many as the constant.
     constant, value = condition.constant, fetches[shape.field].value
+    if isinstance(value, Contents):
+        value = value.start
     if shape.length is None or (shape.kind, shape.offset) != ("text", 0):
         return None
     length = fetches[shape.length.field]

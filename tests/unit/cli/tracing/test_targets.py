@@ -367,10 +367,12 @@ def test_what_has_no_parameters_is_traced_without() -> None:
 
 
 def test_parameters_that_are_too_many_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    def plan(probe: Probe, wanted: Sequence[CheckedArgument], *rest: str) -> Plan:
+    def plan(
+        probe: Probe, wanted: Sequence[CheckedArgument], group: str, event: str, most: int
+    ) -> Plan:
         if wanted:
             raise reject("FC0505", "too many")
-        return given(probe, wanted, *rest)
+        return given(probe, wanted, group, event, most)
 
     given = Probe.plan
     monkeypatch.setattr(Probe, "plan", plan)
