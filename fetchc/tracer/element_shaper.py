@@ -24,10 +24,12 @@ from fetchc.lower.fetches import (
     scalar,
     where,
 )
-from fetchc.lower.string_plan import CountedStringPlan
+from fetchc.lower.string_plan import CountedStringPlan, StringPlan
+from fetchc.lower.value_plan import NumberPlan, plan
 from fetchc.tracer.string_values import WIDTHS
 from fetchc.tracer.value_shapes import (
     CastShape,
+    ChoiceShape,
     ComputedShape,
     DifferenceShape,
     ElementCountShape,
@@ -39,6 +41,7 @@ from fetchc.tracer.value_shapes import (
     OperationShape,
     RangeShape,
     SequenceShape,
+    SizedStringShape,
     StringShape,
     Term,
     TypeIdentity,
@@ -115,6 +118,38 @@ class ElementShaper:
         length = self._length(planned.length, limits)
         guards = self.fields.guards(start)
         return StringShape(field, size, planned.encoding, at, length, None, guards)
+
+    def _sized_string(self, string: Typed, size: Typed, limits: Limits) -> Shape:
+        # A string of a C++ library, which can be in one of several places. A program copies it by
+        # its length; a definition fetches it up to its NUL.
+        site = self.checker.site
+        if self.fields.copies:
+            match plan(self.checker, string, reader=True), plan(self.checker, size, reader=True):
+                case plans.ChoicePlan(tag=tag, cases=texts), plans.ChoicePlan(cases=sizes):
+                    length_of = {value: one for value, _, one in sizes}
+                    with self.fields.assuming():
+                        each = [
+                            (value, self._sized_string(one, length_of[value], limits))
+                            for value, _, one in texts
+                        ]
+                    return ChoiceShape(self.word(tag), tuple(each))
+                case (StringPlan(node=node), NumberPlan()):
+                    return self._copied_string(pointed(site, node), string, size, limits)
+                case (plans.ArrayPlan(node=node), NumberPlan()):
+                    return self._copied_string(where(site, node), string, size, limits)
+                case _:
+                    pass
+        return SizedStringShape(self.shape(string, None, limits), self.shape(size, None, limits))
+
+    def _copied_string(self, found: Where, string: Typed, size: Typed, limits: Limits) -> Shape:
+        if isinstance(found, Memory):
+            start = load_word(self.checker.site, found, string.span)
+            assert isinstance(start, Deref)
+            copied = self.fields.copied(start, lambda: self._length(size, limits), 1)
+            if copied is not None:
+                length, guards = self._length(size, limits), self.fields.guards(start)
+                return StringShape(copied[0], copied[1], "text", 0, length, None, guards)
+        return SizedStringShape(self.shape(string, None, limits), self.shape(size, None, limits))
 
     def _wide_string(self, node: Typed, encoding: str, limits: Limits) -> StringShape:
         # Up to the first unit that is 0; NULL is no string.

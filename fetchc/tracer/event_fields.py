@@ -160,6 +160,11 @@ class Fields:
             self._assumed -= 1
 
     @property
+    def copies(self) -> bool:
+        """Whether a program copies strings and slices by their length."""
+        return self._most > 0
+
+    @property
     def listed(self) -> tuple[tuple[str, Fetch], ...]:
         """Every field with its fetch, in the order of the record."""
         return tuple(self._listed)
@@ -271,22 +276,35 @@ class Fields:
     ) -> tuple[str, int, int]:
         """Fetch ``count`` times ``each`` bytes, of which ``value`` is the first word.
 
-        The result is their field, where in it they begin, and how many there are at most: as many
-        as a record has room for, or ``least``, which a definition fetches whatever the count is.
+        The result is their field, where in it they begin, and how many there are at most. Where no
+        program copies them these are ``least``, whatever the count is.
         """
-        if self._most > least:
-            stem, self.stem = self.stem, None  # the count is no first field
-            number = self._number_of(count())
-            self.stem = stem
-            if number is not None:
-                most = self._most // each * each
-                size = number if each == 1 else Calculated("mul", number, each)
-                fetch = Fetch(Contents(value, size, most), Text())
-                name = self._names.get(fetch)
-                if name is None:
-                    name = self._names[fetch] = self._named(fetch)
-                return name, 0, most
-        return (*self.block(value, least), least)
+        copied = self.copied(value, count, each) if self._most > least else None
+        if copied is None:
+            return (*self.block(value, least), least)
+        return copied[0], 0, copied[1]
+
+    def copied(
+        self, value: Deref, count: Callable[[], Shape | int | None], each: int
+    ) -> tuple[str, int] | None:
+        """Have a program copy ``count`` times ``each`` bytes: the field, the most bytes of it.
+
+        None where definitions have to fetch them, or the count is nothing simple.
+        """
+        if not self._most:
+            return None
+        stem, self.stem = self.stem, None  # the count is no first field
+        number = self._number_of(count())
+        self.stem = stem
+        if number is None:
+            return None
+        most = self._most // each * each
+        size = number if each == 1 else Calculated("mul", number, each)
+        fetch = Fetch(Contents(value, size, most), Text())
+        name = self._names.get(fetch)
+        if name is None:
+            name = self._names[fetch] = self._named(fetch)
+        return name, most
 
     def _number_of(self, count: Shape | int | None) -> Term | None:
         # As a program computes it; None where that is not so simple.
@@ -311,15 +329,18 @@ class Fields:
         block = next((one for one in self._blocks if one.field == leaf.field), None)
         fetch = dict(self._listed)[leaf.field]
         size, value = leaf.size or fixed_bytes(fetch.store), fetch.value
-        if leaf.shift or leaf.decode.bits not in (None, 8 * size):
-            return None
+        bits, shift = leaf.decode.bits or 8 * size, leaf.shift
+        number: Term = value
         if block is not None:
-            return Part(block.base, block.offset + leaf.offset, size)
-        if isinstance(fetch.store, Text | Array | Bits | Symbol):
+            number = Part(block.base, block.offset + leaf.offset, size)
+        elif isinstance(fetch.store, Text | Array | Symbol):
             return None
-        if isinstance(value, Deref):
-            return Part(value.base, value.offset, size)
-        return value if size == 8 else Calculated("and", value, (1 << 8 * size) - 1)
+        elif isinstance(value, Deref):
+            number = Part(value.base, value.offset, size)
+            shift = fetch.store.offset if isinstance(fetch.store, Bits) else 0
+        if shift:
+            number = Calculated("rsh", number, shift)
+        return number if bits == 64 else Calculated("and", number, (1 << bits) - 1)
 
     def _has_read_checks(self) -> bool:
         apart = self._found.site.architecture.addresses_apart

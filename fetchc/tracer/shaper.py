@@ -61,7 +61,6 @@ from fetchc.tracer.value_shapes import (
     OperationShape,
     OptionalShape,
     SequenceShape,
-    SizedStringShape,
     StructShape,
     SumShape,
     Term,
@@ -146,9 +145,7 @@ class Shaper(ElementShaper):
                     return string
                 return OptionalShape(self._number(*planned.reference), string)
             case plans.SizedStringPlan(string=string, size=size):
-                return SizedStringShape(
-                    self.shape(string, None, limits), self.shape(size, None, limits)
-                )
+                return self._sized_string(string, size, limits)
             case plans.EntryCountPlan(node=node, count=count, room=room):
                 entries = self.word(count, empty=True)
                 of_channel = None if room is None else self.word(room, empty=True)

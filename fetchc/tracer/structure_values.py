@@ -753,7 +753,10 @@ class LeafMakers:
         field = self._fields[leaf.field]
         size, start = leaf.size or field.size, field.offset + leaf.offset
         unpack = struct.Struct("=" + CODES[size]).unpack_from
-        return lambda data: unpack(data, start)[0]
+        shift, mask = leaf.shift, (1 << (leaf.decode.bits or 8 * size)) - 1
+        if not shift and mask >> 8 * size - 1:
+            return lambda data: unpack(data, start)[0]
+        return lambda data: unpack(data, start)[0] >> shift & mask
 
     def _guarded(
         self,

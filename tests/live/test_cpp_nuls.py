@@ -11,7 +11,7 @@ import pytest
 from tests.live.cpp_library import COMPILERS
 from tests.live.traced import trace
 from tests.support.toolchains import require
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf, require_uprobes
 
 pytestmark = pytest.mark.live
 
@@ -44,6 +44,11 @@ CUT: list[dict[str, int]] = [
     {"b->rep": 3, "value": 3, "b->keys[1]": 3, "b->pair.first": 2},
     {},
 ]
+WHOLE: list[list[Any]] = [
+    ["\0\0\1", "k" * 300 + "\0end", "plain", ["x", "y\0z", ""], "p\0"],
+    ["\0\0\1", "\u00e9", "\u00e9\0", ["x", "y\0z", ""], "p\0"],
+    ["", "", "", [], ""],
+]
 BUILDS = ("g++", "g++ with the old std::string", "clang++ with libc++")
 
 
@@ -64,9 +69,18 @@ def test_a_text_with_a_nul_in_it_is_marked_as_cut(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()
-    done = trace(capfd, *TEXTS, "-x", program, "-f", "put", "--format", "jsonl", "--", program)
+    asked = [*TEXTS, "-x", program, "-f", "put", "--format", "jsonl", "--engine", "tracefs"]
+    done = trace(capfd, *asked, "--", program)
     assert done.args == [dict(zip(TEXTS, one, strict=True)) for one in VALUES]
     assert [line.get("cut", {}) for line in done.objects] == CUT
+
+
+def test_an_ebpf_program_copies_all_of_it(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    require_bpf()
+    asked = [*TEXTS, "-x", program, "-f", "put", "--format", "jsonl", "--engine", "bpf"]
+    done = trace(capfd, *asked, "--", program)
+    assert done.args == [dict(zip(TEXTS, one, strict=True)) for one in WHOLE]
+    assert not any("cut" in line for line in done.objects)
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ def _of_length(
         return None
     if condition.operator not in ("==", "!=") or not isinstance(value, Deref):
         return None
-    if length.store != Scalar("s", 64) or not is_plain(shape.length, length):
+    if length.store not in (Scalar("s", 64), Scalar("u", 64)) or not is_plain(shape.length, length):
         return None
     number: Term = length.value
     if isinstance(length.value, Deref):
