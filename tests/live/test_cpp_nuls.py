@@ -69,7 +69,17 @@ def test_a_text_with_a_nul_in_it_is_marked_as_cut(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()
-    asked = [*TEXTS, "-x", program, "-f", "put", "--format", "jsonl", "--engine", "tracefs"]
+    asked: list[str | Path] = [
+        *TEXTS,
+        "-x",
+        program,
+        "-f",
+        "put",
+        "--format",
+        "jsonl",
+        "--engine",
+        "tracefs",
+    ]
     done = trace(capfd, *asked, "--", program)
     assert done.args == [dict(zip(TEXTS, one, strict=True)) for one in VALUES]
     assert [line.get("cut", {}) for line in done.objects] == CUT
@@ -77,7 +87,17 @@ def test_a_text_with_a_nul_in_it_is_marked_as_cut(
 
 def test_an_ebpf_program_copies_all_of_it(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     require_bpf()
-    asked = [*TEXTS, "-x", program, "-f", "put", "--format", "jsonl", "--engine", "bpf"]
+    asked: list[str | Path] = [
+        *TEXTS,
+        "-x",
+        program,
+        "-f",
+        "put",
+        "--format",
+        "jsonl",
+        "--engine",
+        "bpf",
+    ]
     done = trace(capfd, *asked, "--", program)
     assert done.args == [dict(zip(TEXTS, one, strict=True)) for one in WHOLE]
     assert not any("cut" in line for line in done.objects)
