@@ -33,7 +33,10 @@ __all__ = ["Row", "Terminal", "document", "run"]
 # ------------------------------------------------------------------------------
 # What ``fetchc conformance`` prints: progress, a table, the JSON form.
 
-_COUNTED = ("programs", "types", "functions", "expressions", "compared", "refused", "wrong")
+_COUNTED = (
+    *("programs", "types", "functions", "expressions", "compared", "traced"),
+    *("refused", "wrong"),
+)
 _WIDTH = 160  # of the table, wherever it goes
 
 
@@ -52,7 +55,7 @@ class Row:
     def counts(self) -> dict[str, int]:
         """The numbers that are shown, by name."""
         tally = self.tally
-        counted = {name: getattr(tally, name) for name in _COUNTED[:5]}
+        counted = {name: getattr(tally, name) for name in _COUNTED[:6]}
         return counted | {"refused": tally.refused.total(), "wrong": self.wrong}
 
 
@@ -168,6 +171,25 @@ def run(options: Options, output: Output) -> int:
         return 4 if isinstance(error, PtraceRefused) else 3
 
 
+def _engines(options: Options, output: Output) -> tuple[str, ...]:
+    # Those of the running kernel that are to fetch the values, too.
+    if options.engine == "none":
+        return ()
+    from fetchc.conformance.engines import ENGINES, unavailable
+
+    wanted = ENGINES if options.engine == "auto" else (options.engine,)
+    reasons = {engine: unavailable(engine) for engine in wanted}
+    for engine, reason in reasons.items():
+        if reason is not None and options.engine != "auto":
+            raise refused("FC0807", f"the engine `{engine}` cannot fetch here", _HELP, reason)
+        if reason is not None:
+            output.say(f"note: {engine} fetches nothing: {reason}")
+    return tuple([engine for engine, reason in reasons.items() if reason is None])
+
+
+_HELP = "run it as root, or leave `--engine` out: the oracles need no rights"
+
+
 def _run(options: Options, output: Output, folder: Path) -> int:
     here()
     terminal = None if options.format == "json" else Terminal()
@@ -176,7 +198,8 @@ def _run(options: Options, output: Output, folder: Path) -> int:
         require_pyelftools()
     toolchains = [c_toolchain(command, folder) for command in options.compilers]
     toolchains += [go_toolchain(command, folder) for command in options.gos]
-    planned = jobs(toolchains, parts, options.rounds, options.seed)
+    engines = _engines(options, output)
+    planned = jobs(toolchains, parts, options.rounds, options.seed, engines)
     rows: dict[tuple[str, str, str], Row] = {}
     first: Reproducer | None = None
 

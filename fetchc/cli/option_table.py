@@ -150,7 +150,7 @@ COMMANDS = {
     ),
     "conformance": Command(
         "conformance", "test fetchc with your own compiler", ("operands", "TOOLCHAIN"), 0, 0,
-        ("cc", "go", "rounds", "seed", "only", "listed", "color"),
+        ("cc", "go", "rounds", "seed", "only", "traced_by", "listed", "color"),
     ),
     "cache": Command(
         "cache", "show or clear cached debug information",
@@ -333,6 +333,11 @@ OPTIONS = {
         "engine", ("--engine",), "E",
         "how hits are recorded: auto, bpf, tracefs; breakpoint: by the processor, at 4 addresses",
         ("auto", "bpf", "tracefs", "breakpoint"),
+    ),
+    "traced_by": Option(
+        "engine", ("--engine",), "E",
+        "what traces the drawn programs: auto (all that can), tracefs, bpf, none",
+        ("auto", "tracefs", "bpf", "none"),
     ),
     "traced": Option(
         "format", ("--format",), "F", "text, jsonl, perfetto; of --stack: folded, speedscope",

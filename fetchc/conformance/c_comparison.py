@@ -7,12 +7,13 @@ showed; ``decode`` makes a value of it, and that is compared with the compiler's
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
 
 import fetchc
+from fetchc.conformance import machine
 from fetchc.conformance.c_drawing import (
     Alias,
     Array,
@@ -31,7 +32,7 @@ from fetchc.conformance.c_drawing import (
     short,
 )
 from fetchc.conformance.c_expressions import Expression, Root, leaves, walk
-from fetchc.conformance.c_programs import STAGES, Build, Probe, ProgramOutput, c_source, run
+from fetchc.conformance.c_programs import STAGES, Build, Probe, ProgramOutput, c_source, ran, run
 from fetchc.conformance.child_processes import written
 from fetchc.conformance.machine import Machine, Memory
 from fetchc.conformance.results import (
@@ -45,6 +46,8 @@ from fetchc.conformance.results import (
     without,
 )
 from fetchc.diag.diagnostic import Diagnostic, Error
+from fetchc.driver.compile import Part
+from fetchc.ir.fetch import Fetch, body
 from fetchc.record import Record
 
 __all__ = [
@@ -227,11 +230,16 @@ def check(
     build: Build,
     folder: Path,
     changed: Change = as_it_is,
+    engines: Sequence[str] = (),
 ) -> tuple[Tally, list[Failure]]:
-    """Build, run and compare; ``changed`` lets a test falsify each fetch-arg."""
+    """Build, run and compare; ``changed`` lets a test falsify each fetch-arg.
+
+    ``engines`` are those that record another run, which the oracles judge, too.
+    """
     binary, output = run(c_source(families), build, folder)
     program = fetchc.open(str(binary))
     tally, failures = Tally(), []
+    witnessed: list[_Witnessed] = []
     tally.programs = 1
     for family, probes in families:
         tally.types += len(family.declared)
@@ -243,12 +251,69 @@ def check(
                     continue
                 refusals = Refusals(family, probe, stage, build, output)
                 asked = _Asked(program, output, probe, stage, refusals, tally, changed)
+                asked.parts = [] if engines else None
                 for expression in probe.asked[stage]:
                     wrong = asked.wrong(expression, output.values[probe.tag, number])
                     number += 1
                     if wrong:
                         failures.append(Failure(family, probe, expression, stage, *wrong))
+                witnessed += [
+                    _Witnessed(family, probe, expression, stage, asked.place(part), part.fetch)
+                    for expression, part in asked.parts or ()
+                ]
+    if witnessed:
+        failures += _by_engines(program, witnessed, engines, lambda: ran(binary, build, folder))
+        tally.traced += len(witnessed)
     return tally, failures
+
+
+class _Witnessed(Record):
+    """A fetch of an expression, which the running kernel makes, too."""
+
+    family: Family
+    probe: Probe
+    expression: Expression
+    stage: str
+    place: str
+    fetch: Fetch
+
+
+def _by_engines(
+    program: fetchc.Program,
+    witnessed: list[_Witnessed],
+    engines: Sequence[str],
+    run: Callable[[], ProgramOutput],
+) -> list[Failure]:
+    from fetchc.conformance.engines import Asked, agree, recorded
+
+    outputs: list[ProgramOutput] = []
+    asked = [Asked(each.place, each.stage == "leave", each.fetch) for each in witnessed]
+    found = recorded(engines, asked, lambda: outputs.append(run()))
+    threads: dict[tuple[str, str], Machine] = {}
+    failures = []
+    for at, each in enumerate(witnessed):
+        key = each.probe.tag, each.stage
+        if key not in threads:
+            threads[key] = _thread(program, outputs[0], each.probe, each.stage)
+        expected = machine.run(body(each.fetch), threads[key])
+        for engine in engines:
+            if not agree(engine, expected, got := found[engine][at]):
+                text = f"{body(each.fetch)} by {engine}"
+                failures.append(
+                    Failure(
+                        each.family, each.probe, each.expression, each.stage, text, got, expected
+                    )
+                )
+    return failures
+
+
+def _thread(program: fetchc.Program, output: ProgramOutput, probe: Probe, stage: str) -> Machine:
+    # The thread at that stage of the probe, and its memory.
+    entry, _ = output.addresses[probe.tag]
+    stop = output.stops[probe.tag, stage]
+    memory = Memory(output.regions | dict([stop.stack]))
+    bias = entry - program.probe(f"probe_{probe.tag}", kernel=KERNEL).offset
+    return Machine(stop.registers, memory, bias, returning=stage == "leave")
 
 
 class _Asked:
@@ -268,13 +333,16 @@ class _Asked:
         name = f"{'give' if stage == 'leave' else 'probe'}_{probe.tag}"
         at = f"+{mark - entry:#x}" if stage == "inner" else None
         self._point = program.probe(name, at=at, returns=stage == "leave", kernel=KERNEL)
-        stop = output.stops[probe.tag, stage]
-        memory = Memory(output.regions | dict([stop.stack]))
-        bias = entry - program.probe(f"probe_{probe.tag}", kernel=KERNEL).offset
-        self._machine = Machine(stop.registers, memory, bias, returning=stage == "leave")
+        self._machine = _thread(program, output, probe, stage)
         self._refusals = refusals
         self._tally = tally
         self._changed = changed
+        self.parts: list[tuple[Expression, Part]] | None = None
+        """What was fetched, where it is asked for."""
+
+    def place(self, part: Part) -> str:
+        """Where the probe is, as a definition has it."""
+        return self._point.definition((), "fetchc", "ev").split()[1]
 
     def wrong(
         self, expression: Expression, expected: list[int | bytes]
@@ -294,6 +362,9 @@ class _Asked:
             self._tally.refused[first.code] += mistake is None
             return None if mistake is None else (REFUSED, mistake, expected)
         text, decode = self._changed(plain, decode)
+        if self.parts is not None:
+            whole = [part for part in argument.whole.parts if part.body == plain]
+            self.parts += [(expression, part) for part in whole]
         tree = None
         if text == plain and self._tally.expressions % _TREES == 0:
             tree = {part.body: part.fetch for part in argument.whole.parts}.get(text)
@@ -313,6 +384,8 @@ class _Asked:
                     continue
                 return argument.text, f"no part {name}", value
             part = parts[name]
+            if self.parts is not None:
+                self.parts.append((expression, part))
             text, decode = self._changed(part.body, part.decode)
             got = fetched(text, decode, self._machine, part.fetch if text == part.body else None)
             if got != [value]:

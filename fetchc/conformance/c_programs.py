@@ -35,6 +35,7 @@ __all__ = [
     "Stop",
     "build_c",
     "c_source",
+    "ran",
     "run",
     "spy",
 ]
@@ -398,6 +399,11 @@ def run(source: str, build: Build, folder: Path) -> tuple[Path, ProgramOutput]:
     Raises ConformanceError as :func:`build_c`, or where it does not run to its end (FC0805).
     """
     binary = build_c(source, build, folder)
+    return binary, ran(binary, build, folder)
+
+
+def ran(binary: Path, build: Build, folder: Path) -> ProgramOutput:
+    """What a run of the program prints; raises ConformanceError (FC0805) as :func:`run`."""
     done = call([str(binary)], folder, _RUN_SECONDS, built=str(build))
     if done.status:
         raise refused(
@@ -406,7 +412,7 @@ def run(source: str, build: Build, folder: Path) -> tuple[Path, ProgramOutput]:
             "run a program of this compiler by hand: it may be built for another machine",
             *([f"it said: {done.complaint}"] if done.complaint else []),
         )
-    return binary, _read(done.output)
+    return _read(done.output)
 
 
 def _read(printed: str) -> ProgramOutput:

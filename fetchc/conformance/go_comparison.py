@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import fetchc
@@ -17,10 +17,12 @@ from fetchc.conformance.results import (
     Tally,
     Value,
     as_it_is,
+    decoded,
     fetched,
     without,
 )
 from fetchc.diag.diagnostic import Error
+from fetchc.ir.fetch import Decode, Fetch, body
 from fetchc.record import Record
 
 __all__ = ["GoFailure", "check", "reduced", "reproducer"]
@@ -45,25 +47,33 @@ def check(
     changed: Change = as_it_is,
     salt: int = 0,
     host: Host = HERE,
+    engines: Sequence[str] = (),
 ) -> tuple[Tally, list[GoFailure]]:
     """Build, run and compare; ``changed`` lets a test falsify each fetch-arg.
 
+    ``engines`` are those that record another run.
     What is wrong is wrong in two runs: a call that has to grow the stack or to let others run
     goes through runtime.morestack, which keeps no argument that the function does not use.
     """
     ran = GoRun(go_source(types, probes, salt), probes, build, folder, host)
-    tally, failures = _compared(ran, types, probes, build, changed)
+    tally, failures = _compared(ran, types, probes, build, changed, engines)
     if failures:
         ran.run()
         before = {(each.probe.tag, each.expression.text) for each in failures}
-        tally, failures = _compared(ran, types, probes, build, changed)
+        tally, failures = _compared(ran, types, probes, build, changed, engines)
         failures = [it for it in failures if (it.probe.tag, it.expression.text) in before]
     return tally, failures
 
 
 def _compared(
-    ran: GoRun, types: GoTypes, probes: list[GoProbe], build: GoBuild, changed: Change
+    ran: GoRun,
+    types: GoTypes,
+    probes: list[GoProbe],
+    build: GoBuild,
+    changed: Change,
+    engines: Sequence[str],
 ) -> tuple[Tally, list[GoFailure]]:
+    traced: list[_Traced] = []
     tally, failures = Tally(), []
     tally.programs, tally.types, tally.functions = 1, len(types.structs), len(probes)
     for probe in probes:
@@ -76,7 +86,65 @@ def _compared(
             wrong = asked[expression.stage].wrong(expression, ran.values[probe.tag, number])
             if wrong is not None:
                 failures.append(GoFailure(types, probe, expression, *wrong))
+            elif engines and (parts := asked[expression.stage].kept):
+                place = asked[expression.stage].place
+                traced.append(_Traced(probe, number, expression, place, tuple(parts)))
+    if traced:
+        tally.traced = sum(len(each.parts) for each in traced)
+        for each, text, got, expected in _by_engines(ran, traced, engines):
+            failures.append(GoFailure(types, each.probe, each.expression, text, got, expected))
     return tally, failures
+
+
+class _Traced(Record):
+    """The fetches of an expression, which the running kernel makes, too."""
+
+    probe: GoProbe
+    number: int
+    expression: GoExpression
+    place: str
+    parts: tuple[tuple[Fetch, Decode], ...]
+
+
+def _by_engines(
+    ran: GoRun, traced: list[_Traced], engines: Sequence[str]
+) -> Iterator[tuple[_Traced, str, object, object]]:
+    # What an engine has wrong.
+    from fetchc.conformance.engines import UNREAD, Asked, recorded
+
+    values: list[dict[tuple[str, int], list[int | bytes]]] = []
+    asked = [Asked(each.place, False, fetch) for each in traced for fetch, _ in each.parts]
+    shown = recorded(engines, asked, lambda: values.append(ran.printed_values()))
+    for engine in engines:
+        left = iter(shown[engine])
+        for each in traced:
+            found: list[list[Value] | str | None] = []
+            for (_, decode), one in zip(each.parts, left, strict=False):
+                found.append(one if one in (None, UNREAD) else decoded(one, decode))
+            got = _combined(each.expression, found)
+            expected = values[0][each.probe.tag, each.number]
+            if got != expected:
+                text = " ".join([body(fetch) for fetch, _ in each.parts])
+                yield each, f"{text} by {engine}", got, expected
+
+
+def _combined(expression: GoExpression, found: list[list[Value] | str | None]) -> object:
+    # The value of an expression from those of its parts; what is no list says what is wrong.
+    values: list[Value] = []
+    for one in found:
+        if not isinstance(one, list):
+            return one
+        values += one
+    match expression.kind:
+        case "float":
+            return [int.from_bytes(it, "little") for it in values if isinstance(it, bytes)]
+        case "text":
+            content, length = values
+            assert isinstance(content, bytes)
+            assert isinstance(length, int)
+            return [content[:length]]
+        case _:
+            return values
 
 
 class _Asked:
@@ -91,12 +159,20 @@ class _Asked:
         self._results = build.version != (1, 17) or "-N" in " ".join(build.options)
         self._tally = tally
         self._changed = changed
+        self.kept: list[tuple[Fetch, Decode]] = []
+        """The fetches of the last expression."""
+
+    @property
+    def place(self) -> str:
+        """Where the probe is, as a definition has it."""
+        return self._point.definition((), "fetchc", "ev").split()[1]
 
     def wrong(
         self, expression: GoExpression, expected: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         """None where the value is right or the refusal is."""
         self._tally.expressions += 1
+        self.kept = []
         try:
             got, texts = self._fetched(expression)
         except fetchc.CompileError as refusal:
@@ -106,34 +182,23 @@ class _Asked:
 
     def _fetched(self, expression: GoExpression) -> tuple[object, str]:
         argument = self._point.compile(expression.text)
-        if expression.kind not in ("text", "words"):
-            plain = argument.fetcharg
-            text, decode = self._changed(plain, argument.decode)
-            trees = {it.body: it.fetch for it in argument.whole.parts} if text == plain else {}
-            values = fetched(text, decode, self._machine, trees.get(text))
-            if expression.kind == "float" and isinstance(values, list):
-                return [
-                    int.from_bytes(it, "little") for it in values if isinstance(it, bytes)
-                ], text
-            return values, f"{text} {decode}"
-        found: list[Value] = []
-        texts = []
-        for part in argument.whole.parts:
-            if part.companion and part.suffix.startswith("type"):
-                continue  # the type that an assertion is compared with
-            text, decode = self._changed(part.body, part.decode)
-            texts.append(text)
-            tree = part.fetch if text == part.body else None
-            values = fetched(text, decode, self._machine, tree)
-            if not isinstance(values, list):
-                return values, " ".join(texts)
-            found += values
-        if expression.kind == "text":
-            content, length = found
-            assert isinstance(content, bytes)
-            assert isinstance(length, int)
-            return [content[:length]], " ".join(texts)
-        return found, " ".join(texts)
+        # A text and words have several parts, but for the type that an assertion is compared with.
+        whole = argument.whole.parts
+        if expression.kind in ("text", "words"):
+            kept = [it for it in whole if not (it.companion and it.suffix.startswith("type"))]
+            listed = [(it.body, it.decode) for it in kept]
+        else:
+            listed = [(argument.fetcharg, argument.decode)]
+        trees = {it.body: it.fetch for it in whole}
+        found, texts = [], []
+        for plain, given in listed:
+            text, decode = self._changed(plain, given)
+            texts.append(text if expression.kind in ("text", "words") else f"{text} {decode}")
+            tree = trees.get(text) if text == plain else None
+            found.append(fetched(text, decode, self._machine, tree))
+            if tree is not None:
+                self.kept.append((tree, decode))
+        return _combined(expression, found), " ".join(texts)
 
     def _refused(
         self, expression: GoExpression, refusal: fetchc.CompileError, expected: list[int | bytes]

@@ -226,7 +226,7 @@ def _plain(name: str) -> str:
 # registers and stack at the probes are read by ptrace.
 
 KERNEL = "6.12"
-_BUILD_SECONDS = 300
+_BUILD_SECONDS, _RUN_SECONDS = 300, 60
 # The kernel's names by DWARF number: System V ABI, AMD64 supplement, figure 3.36.
 _NAMES = dict(enumerate(["ax", "dx", "cx", "bx", "si", "di", "bp", "sp"]))
 _NAMES |= {number: f"r{number}" for number in range(8, 16)}
@@ -330,15 +330,22 @@ class GoRun:
         """Run it, once more perhaps: its values are those of the last run."""
         addresses = [each.address for found in self._points.values() for each in found]
         printed, self._seen = self._host.run(self._binary, addresses)
-        self._regions: dict[int, bytes] = {}
-        self.values: dict[tuple[str, int], list[int | bytes]] = {}
-        for line in printed.splitlines():
-            word, name, rest, *items = line.split(" ")
-            if word == "region":
-                self._regions[int(name, 16)] = bytes.fromhex(rest)
-            else:
-                read = [bytes.fromhex(it[1:]) if it[:1] == "t" else int(it) for it in items]
-                self.values[name, int(rest)] = read
+        self._regions, self.values = _read(printed)
+
+    def printed_values(self) -> dict[tuple[str, int], list[int | bytes]]:
+        """The values of a run that nothing stops.
+
+        Raises ConformanceError FC0805 where it does not run to its end.
+        """
+        done = call([str(self._binary)], self._binary.parent, _RUN_SECONDS, built="go")
+        if done.status:
+            raise refused(
+                "FC0805",
+                f"a program built by Go {done.ending}",
+                "run a program of this toolchain by hand",
+                *([f"it said: {done.complaint}"] if done.complaint else []),
+            )
+        return _read(done.output)[1]
 
     def sites(self, probe: GoProbe) -> dict[str, Site]:
         """Where the program stopped for the probe, by stage: its entry, and where it left."""
@@ -363,6 +370,21 @@ class GoRun:
             result=host.result,
         )
         return Site(point, machine, seen.vectors)
+
+
+def _read(
+    printed: str,
+) -> tuple[dict[int, bytes], dict[tuple[str, int], list[int | bytes]]]:
+    # Memory by its first address; the values by tag and number.
+    regions, values = {}, {}
+    for line in printed.splitlines():
+        word, name, rest, *items = line.split(" ")
+        if word == "region":
+            regions[int(name, 16)] = bytes.fromhex(rest)
+        else:
+            read = [bytes.fromhex(it[1:]) if it[:1] == "t" else int(it) for it in items]
+            values[name, int(rest)] = read
+    return regions, values
 
 
 def _stopped(binary: Path, addresses: Iterable[int]) -> tuple[str, dict[int, Seen]]:

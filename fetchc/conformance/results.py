@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -10,7 +11,9 @@ from typing import Any
 
 from fetchc.conformance import machine
 from fetchc.ir.evaluate import Fault, Outcome, State, evaluate
+from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Store, Text, Word
+from fetchc.ir.step_lowering import steps_of
 from fetchc.record import Record
 
 __all__ = [
@@ -21,6 +24,7 @@ __all__ = [
     "Tally",
     "Value",
     "as_it_is",
+    "by_steps",
     "decoded",
     "fetched",
     "printed",
@@ -29,11 +33,15 @@ __all__ = [
 
 # The kernel's own limits: right wherever they are said, and counted.
 LIMITS = frozenset(["FC0501", "FC0502"])
+_TEXT_ROOM = 4096  # bytes, as tracefs has for a string
 REFUSED = "none"  # in place of the fetch-arg where the expression was refused
 
 
 class Tally:
-    """How much was compared; ``refused`` counts the codes of right refusals."""
+    """How much was compared; ``refused`` counts the codes of right refusals.
+
+    ``traced`` are the fetches that the engines of the running kernel have made, too.
+    """
 
     def __init__(self) -> None:
         self.programs = 0
@@ -41,6 +49,7 @@ class Tally:
         self.functions = 0
         self.expressions = 0
         self.compared = 0
+        self.traced = 0
         self.refused: Counter[str] = Counter()
 
     def add(self, other: Tally) -> None:
@@ -50,13 +59,14 @@ class Tally:
         self.functions += other.functions
         self.expressions += other.expressions
         self.compared += other.compared
+        self.traced += other.traced
         self.refused += other.refused
 
     def __str__(self) -> str:
         refused = ", ".join(f"{code} {count}" for code, count in sorted(self.refused.items()))
         return (
             f"{self.types} types, {self.functions} functions, {self.expressions} expressions, "
-            f"{self.compared} compared, refused: {refused or 'none'}"
+            f"{self.compared} compared, {self.traced} traced, refused: {refused or 'none'}"
         )
 
 
@@ -119,7 +129,8 @@ def fetched(
 ) -> list[Value] | str | None:
     """The values that the event holds, None where its bytes are stale.
 
-    With ``tree`` both ways are gone; where they disagree, a text that says so.
+    With ``tree`` it is evaluated, too, and so are the steps of an eBPF program for it; where they
+    disagree, a text that says so.
     """
     shown = machine.run(text, thread)
     if tree is not None:
@@ -132,10 +143,40 @@ def fetched(
             word_bytes=thread.word,
             little_endian=thread.order == "little",
         )
-        other = printed(evaluate(tree, state), tree.store)
+        outcome = evaluate(tree, state)
+        other = printed(outcome, tree.store)
         if other != shown:
             return f"{shown} by its text, {other} by `ir.evaluate`"
+        if thread.word == machine.WORD and state.little_endian:  # where there are eBPF programs
+            steps = by_steps(tree, state)
+            if steps != (None if isinstance(outcome, Fault) or outcome.faulted else shown):
+                return f"{shown} by its text, {steps} by `ir.evaluate_steps`"
     return None if shown is None else decoded(shown, decode)
+
+
+def by_steps(tree: Fetch, state: State) -> str | None:
+    """What the record of an eBPF program shows; None where a load failed."""
+    program = steps_of([("v", tree)], state.stack, state.result)
+    (slot,) = program.slots
+    found = record(program, state, _TEXT_ROOM)
+    low, high = slot.at, slot.at + slot.size * (slot.count or 1)
+    reads = [one for one in program.bits if one.low < high and low < one.high]
+    if any(one.bit in found.faults for one in reads):
+        return None
+    for block in program.blocks:
+        begin, end = struct.unpack_from("<HH", found.fixed, block.word)
+        if max(low, block.low) < begin or end < min(high, block.high):
+            return None
+    if slot.text:
+        texts = found.texts if slot.count is not None else found.texts[0]
+        faulted = None in found.texts
+        return None if faulted else printed(Outcome(texts), tree.store)
+    numbers = [
+        int.from_bytes(found.fixed[at : at + slot.size], "little", signed=slot.signed)
+        for at in range(low, high, slot.size)
+    ]
+    value = numbers[0] if slot.count is None else tuple(numbers)
+    return printed(Outcome(value), tree.store)
 
 
 def printed(outcome: Outcome | Fault, store: Store) -> str | None:

@@ -31,6 +31,7 @@ class Job(Record):
     build: Build | GoBuild
     part: str
     seed: str
+    engines: tuple[str, ...] = ()  # of the running kernel, which fetch the values, too
 
 
 class Result(Record):
@@ -41,10 +42,16 @@ class Result(Record):
     reproducer: Reproducer | None
 
 
-def jobs(toolchains: list[Toolchain], parts: tuple[str, ...], rounds: int, seed: str) -> list[Job]:
+def jobs(
+    toolchains: list[Toolchain],
+    parts: tuple[str, ...],
+    rounds: int,
+    seed: str,
+    engines: tuple[str, ...] = (),
+) -> list[Job]:
     """All programs of a run, round by round; the same ones for the same seed."""
     return [
-        Job(each, build, part, f"{seed}/{number}/{build}/{part}")
+        Job(each, build, part, f"{seed}/{number}/{build}/{part}", engines)
         for number in range(rounds)
         for each in toolchains
         for build in each.builds
@@ -62,8 +69,8 @@ def run(job: Job, folder: Path, small: bool) -> Result:
     if job.part == "entries":
         return _entries(job.build, random, folder)
     if isinstance(job.build, GoBuild):
-        return _go(job.build, job.part, random, folder, small)
-    return _c(job.build, job.part, random, folder, small)
+        return _go(job.build, job, random, folder, small)
+    return _c(job.build, job, random, folder, small)
 
 
 def _entries(build: Build | GoBuild, random: Random, folder: Path) -> Result:
@@ -107,25 +114,25 @@ def _of_entries(build: Build | GoBuild, source: str, folder: Path) -> Result:
     )
 
 
-def _c(build: Build, part: str, random: Random, folder: Path, small: bool) -> Result:
-    if part == "layouts":
+def _c(build: Build, job: Job, random: Random, folder: Path, small: bool) -> Result:
+    if job.part == "layouts":
         numbers = range(_FAMILIES)
         drawn = [c_comparison.layouts(random, it, _EXPRESSIONS, plus=build.plus) for it in numbers]
     else:
         drawn = [c_comparison.signatures(random, 0, _FUNCTIONS, build.plus)]
-    tally, failures = check_c(drawn, build, folder)
+    tally, failures = check_c(drawn, build, folder, engines=job.engines)
     found = None
     if failures and small:
         found = c_comparison.reproducer(*c_comparison.reduced(failures[0], build, folder))
     return Result(tally, len(failures), found)
 
 
-def _go(build: GoBuild, part: str, random: Random, folder: Path, small: bool) -> Result:
-    if part == "layouts":
+def _go(build: GoBuild, job: Job, random: Random, folder: Path, small: bool) -> Result:
+    if job.part == "layouts":
         types, probes = go_drawing.draw(random, _STRUCTURES, _EXPRESSIONS, build.generics)
     else:
         types, probes = go_drawing.draw_signatures(random, _FUNCTIONS, build.generics)
-    tally, failures = check_go(types, probes, build, folder)
+    tally, failures = check_go(types, probes, build, folder, engines=job.engines)
     found = None
     if failures and small:
         failure, salt = go_reduce.reduced(failures[0], build, folder)

@@ -7,8 +7,6 @@ escapes. Source: objabi.PathToPrefix of the Go source; the linker's symbol table
 
 from __future__ import annotations
 
-from itertools import chain
-
 from fetchc.debuginfo.byte_reader import encode_number
 from fetchc.debuginfo.dwarf import dies
 from fetchc.debuginfo.dwarf.constants import (
@@ -218,7 +216,7 @@ def constants_of_type(
     found = []
     wanted: dict[object, bool] = {}  # by a reference, which thousands of constants share
     units = _units_of(info, package) if package else ()
-    for one in chain.from_iterable([_typed_constants(unit, type_id) for unit in units]):
+    for one in [each for unit in units for each in _typed_constants(unit, type_id)]:
         reference = one.unit.offset, one.form(DW_AT_type), one.raw(DW_AT_type)
         if reference not in wanted:
             target = info.follow(one, DW_AT_type)

@@ -1,0 +1,126 @@
+"""Drawn programs by the engines of the running kernel: tracefs, eBPF and the oracles agree."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from fetchc.cli import main
+from fetchc.conformance import c_comparison, engines, go_comparison, go_drawing
+from fetchc.conformance.c_programs import Build
+from fetchc.conformance.child_processes import unavailable
+from fetchc.conformance.engines import ENGINES, Asked
+from fetchc.ir.fetch import Deref, Fetch, Register, Scalar
+from fetchc.tracer.events import Plan
+from tests.conformance.test_layouts import BUILDS
+from tests.support.seeds import seeds
+from tests.support.toolchains import GO_VERSIONS, go_build, require
+from tests.support.tracefs import require_bpf
+
+pytestmark = pytest.mark.live
+
+
+def c_failures(build: Build, seed: str, families: int, functions: int, folder: Path) -> list[str]:
+    """What is wrong in a program of layouts and one of signatures."""
+    require_bpf()
+    require(build.compiler)
+    random = Random(f"engines/{seed}/{build}")
+    layouts = [c_comparison.layouts(random, each, 24, plus=build.plus) for each in range(families)]
+    signatures = [c_comparison.signatures(random, 0, functions, build.plus)]
+    said = []
+    for drawn in (layouts, signatures):
+        tally, failures = c_comparison.check(drawn, build, folder, engines=ENGINES)
+        assert tally.traced >= tally.compared > 0
+        said += [f"{it.expression.text}: {it.fetcharg}, {it.got}, {it.expected}" for it in failures]
+    return said
+
+
+@pytest.mark.parametrize(
+    "build",
+    [Build("gcc", ("-O2", "-gdwarf-5")), Build("clang++", ("-O0", "-no-pie"), plus=True)],
+    ids=str,
+)
+def test_the_engines_fetch_what_the_program_has(build: Build, tmp_path: Path) -> None:
+    assert c_failures(build, "1", 1, 8, tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("build", BUILDS, ids=str)
+def test_the_engines_fetch_what_many_programs_have(build: Build, seed: int, tmp_path: Path) -> None:
+    assert c_failures(build, str(seed), 9, 40, tmp_path) == []
+
+
+def go_failures(version: str, seed: str, many: int, folder: Path) -> list[str]:
+    require_bpf()
+    require(f"go{version}")
+    if (reason := unavailable()) is not None:
+        pytest.skip(reason)
+    build = go_build(version, folder)
+    random = Random(f"engines/{seed}/{version}")
+    said = []
+    for types, probes in (
+        go_drawing.draw(random, many, 24, build.generics),
+        go_drawing.draw_signatures(random, many, build.generics),
+    ):
+        tally, failures = go_comparison.check(types, probes, build, folder, engines=ENGINES)
+        assert tally.traced >= tally.compared > 0
+        said += [f"{it.expression.text}: {it.fetcharg}, {it.got}, {it.expected}" for it in failures]
+    return said
+
+
+def test_the_engines_fetch_what_a_go_program_has(tmp_path: Path) -> None:
+    assert go_failures(GO_VERSIONS[-1], "1", 6, tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("version", GO_VERSIONS)
+def test_the_engines_fetch_what_many_go_programs_have(
+    version: str, seed: int, tmp_path: Path
+) -> None:
+    assert go_failures(version, str(seed), 40, tmp_path) == []
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_that_fetches_another_value_is_noticed(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right: Callable[[str, int, Asked], Plan] = engines._plan
+
+    def wrong(group: str, number: int, asked: Asked) -> Plan:
+        plan = right(group, number, asked)
+        if engine == "tracefs":
+            (line,) = plan.definitions
+            return plan.replaced(definitions=(line.replace(" v=+", " v=+1"),))
+        ((_, comm),) = plan.fields
+        moved = Fetch(Deref(Register("sp"), 0), Scalar("u", 64))
+        is_text = asked.fetch.store != Scalar("u", 64)
+        return plan if is_text else plan.replaced(fields=((("v", moved), comm),))
+
+    monkeypatch.setattr(engines, "_plan", wrong)
+    said = c_failures(Build("gcc", ("-O1",)), "2", 2, 4, tmp_path)
+    assert said
+    assert all(f" by {engine}," in one for one in said)
+
+
+def test_the_command_says_how_many_were_traced(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_bpf()
+    require("gcc")
+    monkeypatch.setattr("fetchc.conformance.suite._FUNCTIONS", 3)
+    monkeypatch.setattr("fetchc.conformance.toolchains._C_OPTIONS", [("-O0", "-gdwarf-4")])
+    words = ["conformance", "--cc", "gcc", "--only", "signatures", "--format", "json"]
+    traced = {}
+    for engine in ("bpf", "none"):
+        assert main([*words, "--engine", engine]) == 0
+        ((result,),) = [
+            each["results"] for each in json.loads(capsys.readouterr().out)["toolchains"]
+        ]
+        traced[engine] = result["traced"] >= result["compared"] > 0
+    assert traced == {"bpf": True, "none": False}
