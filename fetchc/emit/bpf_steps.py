@@ -243,7 +243,7 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
     most = (rules.record_bytes - size) // texts // WORD * WORD
     if most < TEXT_ROOMS[0]:
         raise TooLarge(f"a record has no room for {texts} texts")
-    wanted = -(-max(_wanted_rooms(program)) // WORD) * WORD
+    wanted = -(-max(TEXT_ROOMS[0], *_wanted_rooms(program)) // WORD) * WORD
     rooms = [*[room for room in TEXT_ROOMS if room < wanted], wanted]
     return tuple(dict.fromkeys([min(room, most) for room in rooms]))
 

@@ -217,7 +217,7 @@ class Fields:
 
     def of_elements(self) -> ElementFields:
         """Collects what is fetched of one of these elements."""
-        return ElementFields(self._found, self._kernel, (), self.span)
+        return ElementFields(self._found, self._kernel, (), self.span, self._most)
 
     def _new(self, fetch: Fetch) -> str:
         assert self.span is not None
@@ -453,9 +453,14 @@ class ElementFields(Fields):
     """
 
     def __init__(
-        self, found: ProbePoint, kernel: Kernel, taken: Collection[str], span: Span | None
+        self,
+        found: ProbePoint,
+        kernel: Kernel,
+        taken: Collection[str],
+        span: Span | None,
+        most: int,
     ) -> None:
-        super().__init__(found, kernel, taken)
+        super().__init__(found, kernel, taken, most)
         self.span = span
 
     def _new(self, fetch: Fetch) -> str:

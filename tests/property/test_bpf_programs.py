@@ -29,6 +29,7 @@ from fetchc.ir.fetch import (
     Calculated,
     Chosen,
     Comm,
+    Contents,
     Cursor,
     Deref,
     Fetch,
@@ -62,6 +63,7 @@ from fetchc.ir.steps import (
     THREAD,
     TIME,
     Aggregate,
+    EmitContents,
     EmitMemory,
     Loop,
     Program,
@@ -162,10 +164,14 @@ def unlike(program: Program, data: bytes, wanted: Recorded) -> str:
         if data[at] != wanted.fixed[at]:
             return f"byte {at}"
     texts: list[bytes | None] = []
+    contents = {step.word for step in program.steps if isinstance(step, EmitContents)}
     for word in words:
         place = struct.unpack_from("<I", data, word)[0]
         low, size = place & 0xFFFF, place >> 16
-        texts.append(data[low : low + size - 1] if size else None)
+        if word in contents:
+            texts.append(data[low : low + size])
+        else:
+            texts.append(data[low : low + size - 1] if size else None)
     if (
         program.slots and program.slots[-1].text and len(texts) > program.texts
     ):  # the task's name is the last one
@@ -192,10 +198,16 @@ def _at_cursor(value: Value) -> Value:
     return Cursor(value.index % 2 if isinstance(value, StackEntry) else 1)
 
 
-def _of_entry(listed: Sequence[Fetch]) -> tuple[tuple[str, Fetch], ...]:
+def _of_entry(
+    listed: Sequence[Fetch], copied: Sequence[tuple[Value, int, int]]
+) -> tuple[tuple[str, Fetch], ...]:
     fetched = [Fetch(Deref(_at_cursor(one.value), 8), one.store) for one in listed
                if not isinstance(one.value, Comm)]  # fmt: skip
     good = [one for one in fetched if not isinstance(one.store, Symbol)]
+    good += [
+        Fetch(Contents(Deref(_at_cursor(one), 8), Part(Cursor(1), 8, size), most), Text())
+        for one, size, most in copied
+    ]
     return tuple([(f"e{number}", one) for number, one in enumerate(good)])
 
 
@@ -248,7 +260,15 @@ def walks(draw: st.DrawFn, bias: int = fetches.BIAS) -> Walk:
         draw(st.one_of(st.none(), st.just(Part(Cursor(3), 0, 8)))),
         draw(st.one_of(st.none(), st.just(Part(Cursor(3), 4, 4)))),
         draw(st.one_of(st.none(), st.just(Calculated("and", Part(Cursor(3), 2, 1), 1)))),
-        _of_entry(draw(st.lists(fetches.fetches(returning=True), max_size=4))),
+        _of_entry(
+            draw(st.lists(fetches.fetches(returning=True), max_size=4)),
+            draw(
+                st.lists(
+                    st.tuples(drawn, st.sampled_from((1, 2, 8)), st.sampled_from((9, 200, 5000))),
+                    max_size=2,
+                )
+            ),
+        ),
         draw(st.integers(1, 6)),
         draw(st.integers(1, 12)),
         draw(st.booleans()),
