@@ -217,7 +217,11 @@ class Fields:
 
     def of_elements(self) -> ElementFields:
         """Collects what is fetched of one of these elements."""
-        return ElementFields(self._found, self._kernel, (), self.span, self._most)
+        from fetchc.target.bpf_rules import bpf_rules
+
+        # A kernel without loops follows each round, and copies by length have too many jumps.
+        most = self._most if "loops" in bpf_rules(self._kernel.version).features else 0
+        return ElementFields(self._found, self._kernel, (), self.span, most)
 
     def _new(self, fetch: Fetch) -> str:
         assert self.span is not None
