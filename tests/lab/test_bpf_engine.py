@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fetchc
+from fetchc.emit.bpf_steps import text_rooms
 from fetchc.ir.evaluate import State, evaluate
 from fetchc.ir.evaluate_steps import record
-from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Text, Value
+from fetchc.ir.fetch import Comm, Contents, Deref, Fetch, Immediate, Part, Register, Text, Value
 from fetchc.ir.fetch_rules import verify
 from fetchc.ir.step_lowering import steps_of
 from fetchc.ir.steps import PAGE_BYTES
@@ -47,6 +48,31 @@ def _named(value: Value, names: dict[str, str]) -> Value:
     return value.replaced(name=names[value.name]) if isinstance(value, Register) else value
 
 
+def copies() -> st.SearchStrategy[Contents]:
+    """Contents of the two regions of the memory, whose lengths are there, too."""
+    address = st.builds(Immediate, st.integers(fetches.TEXT - 9, fetches.TEXT + 511))
+    starts = st.one_of(address, st.builds(Register, st.sampled_from(("di", "si"))))
+    sizes = st.builds(
+        Part, st.just(Register("r8")), st.sampled_from((0, 8, 64)), st.sampled_from((1, 2, 8))
+    )
+    return st.builds(
+        Contents,
+        st.builds(Deref, starts, st.integers(0, 300)),
+        st.one_of(sizes, st.integers(0, 70)),
+        st.sampled_from((40, 512, 4096, 9000)),
+    )
+
+
+def _copied(one: Contents, names: dict[str, str]) -> Contents:
+    size = one.size
+    if isinstance(size, Part):
+        assert isinstance(size.base, Register)
+        size = size.replaced(base=Register(names[size.base.name]))
+    start = _named(one.start, names)
+    assert isinstance(start, Deref)
+    return one.replaced(start=start, size=size)
+
+
 def _leads_to(fetch: Fetch, bias: int, image: range) -> bool:
     # Whether it reads there, where the oracle does not know the bytes.
     memory, registers = fetches.memory(_SEED)
@@ -62,20 +88,24 @@ def _leads_to(fetch: Fetch, bias: int, image: range) -> bool:
 
 
 def drawn(lab_kernel: LabKernel, bias: int, image: range) -> list[tuple[tuple[str, Fetch], ...]]:
-    """Lists of fetches that the kernel takes, each with a name."""
+    """Lists of fetches that the kernel takes, and of contents, each with a name."""
     target = kernel(lab_kernel.release)
     found: list[tuple[tuple[str, Fetch], ...]] = []
     arm = lab_kernel.machine.name == "aarch64"
     names = _ARM if arm else {name: name for name in _GIVEN}
 
     @settings(max_examples=_PLANS, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(st.lists(fetches.fetches(bias=bias, longest=3), min_size=20, max_size=40))
-    def draw(listed: list[Fetch]) -> None:
+    @given(
+        st.lists(fetches.fetches(bias=bias, longest=3), min_size=20, max_size=40),
+        st.lists(copies(), min_size=2, max_size=4),
+    )
+    def draw(listed: list[Fetch], copied: list[Contents]) -> None:
         sound = [one for one in listed if not verify(one, target) and one.value != Comm()]
         sound = [one for one in sound if not _leads_to(one, bias, image)]
         if sound and len(found) < _PLANS:
             fields = [one.replaced(value=_named(one.value, names)) for one in sound]
-            named = [(f"f{number}", one) for number, one in enumerate(fields)]
+            of_two = [Fetch(_copied(one, names), Text()) for one in copied]
+            named = [(f"f{number}", one) for number, one in enumerate([*fields, *of_two])]
             found.append((*named, ("fetchc_comm", Fetch(Comm(), Text()))))
 
     draw()
@@ -120,7 +150,8 @@ def differences(
     for fields, text in zip(lists, records, strict=True):
         steps = steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
         state = State(registers, memory.read, bias, _COMM.encode())
-        found.append(unlike(steps, bytes.fromhex(text), record(steps, state, 4096)))
+        (*_, room) = text_rooms(steps, bpf_rules(kernel(lab_kernel.release).version))
+        found.append(unlike(steps, bytes.fromhex(text), record(steps, state, room)))
     return [one for one in found if one]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -14,10 +15,39 @@ from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import Maps, Point, text_rooms
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
-from fetchc.ir.fetch import Calculated, Comm, Contents, Deref, Fetch, Part, Register, Term, Text
+from fetchc.ir.fetch import (
+    Calculated,
+    Comm,
+    Contents,
+    Decode,
+    Deref,
+    Fetch,
+    Part,
+    Register,
+    Scalar,
+    Term,
+    Text,
+    Word,
+)
 from fetchc.ir.step_lowering import counting_steps, steps_of
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from fetchc.tracer.bpf.plan_programs import format_of
+from fetchc.tracer.decode import ShapeMakers, reader
+from fetchc.tracer.display_values import CutList, CutString
+from fetchc.tracer.events import COMM, EventValue, Plan
+from fetchc.tracer.guards import HIGHEST, LOWEST
+from fetchc.tracer.record_reader import value_reader
+from fetchc.tracer.string_values import decoded
+from fetchc.tracer.value_shapes import (
+    Guard,
+    Leaf,
+    NumbersShape,
+    RangeShape,
+    SequenceShape,
+    Shape,
+    StringShape,
+)
 from tests.support.bpf_machine import BpfMachine
 
 X86 = bpf_machine("x86_64")
@@ -129,6 +159,84 @@ def test_contents_are_exact(
     smallest = next(room for room in rooms if room >= longest)
     assert len(data) == program.size + program.texts * smallest
     assert machine.discarded == rooms.index(smallest)
+
+
+# How a reader shows them: a text with a length, a list with one, a range of each.
+LENGTH = Leaf("length", Decode("integer", 64, True), guards=(Guard("lengths"),))
+BEHIND = (Guard("pointers"), Guard("start"))
+
+
+def shapes(most: int) -> dict[str, tuple[int, Shape]]:
+    """By label the bytes of an element, and a shape of as many as there are."""
+    text = StringShape("text", most, length=LENGTH, guards=BEHIND)
+    whole = StringShape("text", most, guards=BEHIND)
+    row = NumbersShape("row", Decode("integer", 16), most // 2, 2, guards=BEHIND)
+    return {
+        "text": (1, text),
+        "row": (2, SequenceShape(LENGTH, row)),
+        "part": (1, RangeShape(whole, 0, 3, LENGTH, None)),
+        "some": (2, RangeShape(row, 0, 3, LENGTH, None)),
+    }
+
+
+def shown(start: int, count: int, most: int, each: int, passed: int) -> tuple[Any, bool]:
+    """What is shown of so many elements from ``start`` on, without the first few; a fault."""
+    if not passed <= count < HIGHEST:
+        return None, True
+    if passed == count:
+        return ([] if each == 2 else ""), False
+    size = min(each * count, most // each * each)
+    copied = there(start, size)
+    found = copied[each * passed :]
+    if start < LOWEST or (size and not copied) or (not found and size > each * passed):
+        return None, True
+    fault, cut = len(found) < size - each * passed, size < each * count
+    if each == 1:
+        whole = not fault and not cut
+        text = decoded(found, cut=not whole)
+        return (text if whole else CutString(text, count - passed)), fault
+    values: list[int | None] = [
+        one for (one,) in struct.iter_unpack("<H", found[: len(found) & ~1])
+    ]
+    if fault and not values:
+        return None, True
+    values += [None] * (size // each - passed - len(values))
+    return (CutList(values, count - passed) if cut else values), fault
+
+
+@given(pieces(), st.sampled_from(("text", "row", "part", "some")))
+@example((START + 5, 600, 512), "text")
+@example((START + 5, 600, 512), "some")
+@example((START + 5, -1, 512), "text")
+@example((HOLE - 7, 20, 512), "row")
+@example((HOLE - 7, 20, 512), "part")
+def test_they_are_shown(piece: tuple[int, int, int], label: str) -> None:
+    start, count, most = piece
+    each, shape = shapes(most)[label]
+    pointer, number = Deref(Register("di"), 0), Deref(Register("si"), 0)
+    size = Calculated("mul", Part(Register("si"), 0, 8), each)
+    contents = Contents(Deref(pointer, 0), size, most // each * each)
+    fields = (
+        ("pointers", Fetch(Register("di"), Word())),
+        ("lengths", Fetch(Register("si"), Word())),
+        ("start", Fetch(pointer, Scalar("u", 64))),
+        ("row" if each == 2 else "text", Fetch(contents, Text())),
+        ("length", Fetch(number, Scalar("s", 64))),
+        (COMM, Fetch(Comm(), Text())),
+    )
+    program, state = steps_of(fields, "sp", "ax"), state_of([piece])
+    data, _ = run(program, state, (6, 18))
+    plan = Plan("g", "e", "/x", "f", "entry", 0, ("",), (EventValue(label, shape),), (), (fields,))
+    format = format_of(plan, program, 1, bpf_rules((6, 18)))
+    args, faults = reader(plan, format)(data)
+    wanted, faulted = shown(start, count, most, each, 3 * (label in ("part", "some")))
+    assert (args[label], bool(faults)) == (wanted, faulted)
+    assert getattr(args[label], "__dict__", {}) == getattr(wanted, "__dict__", {})
+    # The generated function agrees, or leaves the record to the others.
+    generated = value_reader(plan, format, ShapeMakers(format, (), None, None, False))
+    found = generated(data, 0, len(data))
+    assert found is None or (repr(found), faults) == (repr(args), ())
+    assert found is not None or faults or label != "text"
 
 
 def test_a_copy_that_ends_elsewhere_is_noticed() -> None:
