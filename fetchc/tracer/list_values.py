@@ -386,10 +386,11 @@ def copied_row(
     def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
         raw, low = copied.bytes(data), size * passed
         end = min(size * (passed + count), copied.most // size * size)
-        if len(raw) > end or (len(raw) <= low and len(raw) < end):
+        there = len(raw) // size * size
+        if len(raw) > end or (there <= low and there < end):
             faults.append(path)
             return None
-        values = numbers(raw[low : len(raw) // size * size])
+        values = numbers(raw[low:there])
         missing = range(len(values), (end - low) // size)
         faults += [f"{path}[{index}]" for index in missing]
         values += [None] * len(missing)

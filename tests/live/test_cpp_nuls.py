@@ -69,36 +69,16 @@ def test_a_text_with_a_nul_in_it_is_marked_as_cut(
     program: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_uprobes()
-    asked: list[str | Path] = [
-        *TEXTS,
-        "-x",
-        program,
-        "-f",
-        "put",
-        "--format",
-        "jsonl",
-        "--engine",
-        "tracefs",
-    ]
-    done = trace(capfd, *asked, "--", program)
+    asked = [*TEXTS, "-f", "put", "--format", "jsonl", "--engine", "tracefs"]
+    done = trace(capfd, *asked, "-x", program, "--", program)
     assert done.args == [dict(zip(TEXTS, one, strict=True)) for one in VALUES]
     assert [line.get("cut", {}) for line in done.objects] == CUT
 
 
 def test_an_ebpf_program_copies_all_of_it(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     require_bpf()
-    asked: list[str | Path] = [
-        *TEXTS,
-        "-x",
-        program,
-        "-f",
-        "put",
-        "--format",
-        "jsonl",
-        "--engine",
-        "bpf",
-    ]
-    done = trace(capfd, *asked, "--", program)
+    asked = [*TEXTS, "-f", "put", "--format", "jsonl", "--engine", "bpf"]
+    done = trace(capfd, *asked, "-x", program, "--", program)
     assert done.args == [dict(zip(TEXTS, one, strict=True)) for one in WHOLE]
     assert not any("cut" in line for line in done.objects)
 

@@ -195,9 +195,7 @@ def shown(start: int, count: int, most: int, each: int, passed: int) -> tuple[An
         whole = not fault and not cut
         text = decoded(found, cut=not whole)
         return (text if whole else CutString(text, count - passed)), fault
-    values: list[int | None] = [
-        one for (one,) in struct.iter_unpack("<H", found[: len(found) & ~1])
-    ]
+    values: list[Any] = [one for (one,) in struct.iter_unpack("<H", found[: len(found) & ~1])]
     if fault and not values:
         return None, True
     values += [None] * (size // each - passed - len(values))
