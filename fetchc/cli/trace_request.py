@@ -309,6 +309,7 @@ def _watch_alone(options: Options) -> None:
         (options.summary, "--summary"),
         (options.engine != "auto", "--engine"),
         (options.depth, "--depth"),
+        (options.value_bytes, "--value-bytes"),
     ):
         if given:
             raise Usage(f"--watch and {name} exclude each other")

@@ -146,7 +146,7 @@ class Plan(Record):
         if self.walks:
             return "FC0314", "only an eBPF program walks a container"
         if any(isinstance(one.value, Contents) for fields in self.fields[:1] for _, one in fields):
-            return "FC0404", "only an eBPF program copies so many bytes"
+            return "FC0508", "only an eBPF program copies so many bytes"
         for line, fields in zip(self.definitions, self.fields, strict=False):
             if len(line.split()) - 2 < len(fields):
                 return "FC0507", "only an eBPF program reads pointers of this kernel's events"
