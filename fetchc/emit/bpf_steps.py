@@ -16,6 +16,7 @@ from fetchc.ir.steps import (
     HEADER,
     NUMBER,
     PAGE_BYTES,
+    TEXT_BYTES,
     Aggregate,
     Arithmetic,
     Constant,
@@ -251,9 +252,7 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
 def _wanted_rooms(program: Program) -> Iterator[int]:
     for step in program.steps:
         match step:
-            case EmitText():
-                yield TEXT_ROOMS[-1]
-            case EmitContents(most=most):
+            case EmitText(most=most) | EmitContents(most=most):
                 yield most
             case Loop(entry=entry):
                 yield from _wanted_rooms(entry)
@@ -281,8 +280,8 @@ def entry_bytes(loop: Loop, room: int) -> int:
     return record_bytes(loop.entry, room) - HEADER
 
 
-TEXT_ROOMS = (64, 512, 4096)
-"""Bytes. Most texts are short; a fetch-arg's string has PATH_MAX at most."""
+TEXT_ROOMS = (64, 512, TEXT_BYTES)
+"""Bytes. Most texts are short; one larger room follows where more is asked for."""
 
 
 class StepEmitter:
@@ -623,9 +622,9 @@ class StepEmitter:
         asm.jump_if("sgt", R0, -1, there)
         if self._target.sleepable:
             # There is no helper that waits for a text's pages: they are brought in, and it is read
-            # again. It is in two pages at most.
-            self._touch(0)
-            self._touch(self._room - 1)
+            # again.
+            for offset in (*range(0, self._room, PAGE_BYTES), self._room - 1):
+                self._touch(offset)
             self._text_to(at, step.user)
             asm.jump_if("sgt", R0, -1, there)
         asm.place(failed)

@@ -161,11 +161,12 @@ class Walk(Record):
 class Contents(Record):
     """As many bytes as ``size`` says, ``most`` of them at most; only eBPF programs can fetch it.
 
-    The first of them is where ``start`` loads from. It is recorded as a text of any bytes.
+    The first of them is where ``start`` loads from. It is recorded as a text of any bytes. Without
+    a ``size`` it is a text that ends with its NUL.
     """
 
     start: Deref
-    size: Term
+    size: Term | None
     most: int
 
 

@@ -106,7 +106,8 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
         starts = [one for term in value.start for one in _values_in(term)]
         return _unsupported_one(starts, context)
     if isinstance(value, Contents):
-        return _unsupported_one([value.start, *_values_in(value.size)], context)
+        size = () if value.size is None else _values_in(value.size)
+        return _unsupported_one([value.start, *size], context)
     while isinstance(value, Deref):
         value = value.base
     if isinstance(value, KernelValue) and value.text != _TASK_NAME:
@@ -240,7 +241,7 @@ class _Lowering:
         memory: list[_Memory] = []
         others: list[tuple[str, Fetch]] = []
         texts: list[tuple[str, Store, int, int, bool]] = []
-        contents: list[tuple[str, Contents, int, int, int]] = []
+        contents: list[tuple[str, Contents, int, int, int | None]] = []
         for name, fetch in fields:
             value, store = fetch.value, fetch.store
             of_task = isinstance(value, KernelValue) and value.text == _TASK_NAME
@@ -248,7 +249,8 @@ class _Lowering:
                 self._comm(name)
             elif isinstance(value, Contents):
                 address = self._address(value.start, name)
-                contents.append((name, value, *address, self._term(value.size, name)))
+                size_of = None if value.size is None else self._term(value.size, name)
+                contents.append((name, value, *address, size_of))
             elif not isinstance(value, Deref | KernelValue):
                 others.append((name, fetch))
             elif isinstance(element_of(store), Text):
@@ -547,11 +549,16 @@ class _Lowering:
             self._bits.append(FaultBit(word + 4 * index, word + 4 * index + 4, fault))
             self._texts += 1
 
-    def _contents(self, name: str, value: Contents, base: int, offset: int, size: int) -> None:
+    def _contents(
+        self, name: str, value: Contents, base: int, offset: int, size: int | None
+    ) -> None:
         word, fault = self._room(4, 4), self._fault()
         self._slot(name, Text(), word)
-        user, number = value.start.user, self._texts
-        step = EmitContents(base, offset, size, value.most, word, number, fault, user)
+        user, number, most = value.start.user, self._texts, value.most
+        if size is None:
+            step: Step = EmitText(base, offset, word, number, fault, user, most)
+        else:
+            step = EmitContents(base, offset, size, most, word, number, fault, user)
         self._step(step, [name])
         self._bits.append(FaultBit(word, word + 4, fault))
         self._texts += 1

@@ -42,6 +42,7 @@ __all__ = [
     "PAGE_BYTES",
     "PROCESS",
     "SEEN",
+    "TEXT_BYTES",
     "THREAD",
     "TIME",
     "TIMED_BITS",
@@ -90,6 +91,10 @@ COMM_BYTES = 16
 
 PAGE_BYTES = 4096
 """Bytes of the smallest page: where some byte cannot be read, no other one of its page can."""
+
+
+TEXT_BYTES = 4096
+"""Bytes of a text, with its NUL, that a fetch-arg has at most: PATH_MAX, uapi/linux/limits.h."""
 
 
 NANOSECONDS = 1000
@@ -204,7 +209,7 @@ class EmitMemory(Record):
 class EmitText(Record):
     """A text up to its NUL, into the room ``number`` behind the fixed part of the record.
 
-    ``user`` is as in :class:`ReadMemory`.
+    The room has ``most`` bytes at most. ``user`` is as in :class:`ReadMemory`.
     """
 
     base: int
@@ -213,6 +218,7 @@ class EmitText(Record):
     number: int
     fault: int
     user: bool = False
+    most: int = TEXT_BYTES
 
 
 class EmitContents(Record):

@@ -88,7 +88,7 @@ class ElementShaper:
     def _leaf(self, lowered: Lowered, empty: bool = False) -> Leaf:
         fetch = lowered.fetch
         spot = self.fields.spot(fetch)
-        field, offset, size = spot or (self.fields.add(fetch), 0, 0)
+        field, offset, size = spot or (self.fields.text(fetch), 0, 0)
         shift = fetch.store.offset if spot and isinstance(fetch.store, Bits) else 0
         dynamic = isinstance(fetch.store, Text | Array | Symbol)
         size_alone = 0 if dynamic else fixed_bytes(fetch.store)

@@ -34,6 +34,7 @@ from fetchc.ir.fetch import (
     fixed_bytes,
     is_address,
 )
+from fetchc.ir.steps import TEXT_BYTES
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
@@ -304,11 +305,22 @@ class Fields:
             return None
         most = self._most // each * each
         size = number if each == 1 else Calculated("mul", number, each)
-        fetch = Fetch(Contents(value, size, most), Text())
+        return self._contents(Contents(value, size, most)), most
+
+    def text(self, fetch: Fetch) -> str:
+        """The field of a string up to its NUL, of more bytes where a program can read those."""
+        value, store = fetch.value, fetch.store
+        if self._most <= TEXT_BYTES or not (isinstance(value, Deref) and isinstance(store, Text)):
+            return self.add(fetch)
+        start = Deref(value.base, value.offset, value.user or store.user)
+        return self._contents(Contents(start, None, self._most))
+
+    def _contents(self, contents: Contents) -> str:
+        fetch = Fetch(contents, Text())
         name = self._names.get(fetch)
         if name is None:
             name = self._names[fetch] = self._named(fetch)
-        return name, most
+        return name
 
     def _number_of(self, count: Shape | int | None) -> Term | None:
         # As a program computes it; None where that is not so simple.

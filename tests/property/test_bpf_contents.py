@@ -237,6 +237,24 @@ def test_they_are_shown(piece: tuple[int, int, int], label: str) -> None:
     assert found is not None or faults or label != "text"
 
 
+@pytest.mark.parametrize("version", sorted(SLEEPABLE))
+@pytest.mark.parametrize(("length", "whole"), [(0, True), (8990, True), (8999, False)])
+def test_a_text_can_be_longer_than_a_fetch_arg_has_it(
+    version: tuple[int, int], length: int, whole: bool
+) -> None:
+    text = Fetch(Contents(Deref(Register("di"), 0), None, 9000), Text())
+    program = steps_of([("comm", Fetch(Comm(), Text())), ("f", text)], "sp", "ax")
+    memory = Memory({START: b"x" * length + b"\0"})
+    state = State({"di": START}, memory.read, 0, b"task")
+    resident = not SLEEPABLE[version]  # else it is brought in, page by page
+    data, _ = run(program, state, version, resident)
+    ((raw, faulted),) = found_in(program, data)
+    assert (raw.rstrip(b"\0"), faulted) == (b"x" * length, False)
+    longest = text_rooms(program, bpf_rules(version))[-1]
+    assert (len(raw) < longest) == whole
+    assert record(program, state, longest).texts == (b"x" * length,)
+
+
 def test_a_copy_that_ends_elsewhere_is_noticed() -> None:
     listed = [(HOLE - 100, 200, 4096)]
     program, state = program_of(listed), state_of(listed)
