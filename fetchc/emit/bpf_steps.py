@@ -11,12 +11,12 @@ counts. So faults are kept in the record, whose bytes it does not track, and not
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R7, R8, R9
+from fetchc.ir.fetch import TEXT_BYTES
 from fetchc.ir.steps import (
     COMM_BYTES,
     HEADER,
     NUMBER,
     PAGE_BYTES,
-    TEXT_BYTES,
     Aggregate,
     Arithmetic,
     Constant,

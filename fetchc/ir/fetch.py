@@ -14,6 +14,7 @@ from fetchc.record import Record, assert_never
 
 __all__ = [
     "ELEMENTS",
+    "TEXT_BYTES",
     "Absolute",
     "Array",
     "Bits",
@@ -289,6 +290,10 @@ class Symbol(Record):
 
 ELEMENTS = 64
 """Elements that an array has at most: MAX_ARRAY_LEN, kernel/trace/trace_probe.h, since 4.20."""
+
+
+TEXT_BYTES = 4096
+"""Bytes of a text, with its NUL, that the kernel fetches at most: PATH_MAX, uapi/linux/limits.h."""
 
 
 class Array(Record):

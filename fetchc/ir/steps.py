@@ -15,6 +15,7 @@ recorded of an entry is a record behind the record; both have one header.
 
 from __future__ import annotations
 
+from fetchc.ir.fetch import TEXT_BYTES
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
@@ -42,7 +43,6 @@ __all__ = [
     "PAGE_BYTES",
     "PROCESS",
     "SEEN",
-    "TEXT_BYTES",
     "THREAD",
     "TIME",
     "TIMED_BITS",
@@ -91,10 +91,6 @@ COMM_BYTES = 16
 
 PAGE_BYTES = 4096
 """Bytes of the smallest page: where some byte cannot be read, no other one of its page can."""
-
-
-TEXT_BYTES = 4096
-"""Bytes of a text, with its NUL, that a fetch-arg has at most: PATH_MAX, uapi/linux/limits.h."""
 
 
 NANOSECONDS = 1000

@@ -8,6 +8,7 @@ from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.compile import accepted, for_kernel
 from fetchc.ir.fetch import (
     ELEMENTS,
+    TEXT_BYTES,
     Absolute,
     Array,
     Bits,
@@ -34,7 +35,6 @@ from fetchc.ir.fetch import (
     fixed_bytes,
     is_address,
 )
-from fetchc.ir.steps import TEXT_BYTES
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
