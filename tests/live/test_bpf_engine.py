@@ -34,7 +34,7 @@ from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import BpfMachine, BpfRules, bpf_machine, bpf_rules
 from fetchc.tracer import tables
-from fetchc.tracer.bpf import bpf_session, features, kernel_probes
+from fetchc.tracer.bpf import bpf_session, features, kernel_probes, system_calls
 from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.bpf.plan_programs import program_of, unable
 from fetchc.tracer.bpf.system_calls import Bpf
@@ -351,6 +351,25 @@ def test_the_reader_counts_what_a_full_map_has_no_room_for(
     wanted = table(capfd, counted, "auto", QUESTIONS[-1])
     monkeypatch.setattr(bpf_session, "_ENTRIES", 8)
     assert table(capfd, counted, "bpf", QUESTIONS[-1]) == wanted
+
+
+def test_entries_are_read_in_batches(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = bpf_machine(os.uname().machine)
+    assert machine is not None
+    bpf = Bpf(machine)
+    file = bpf.map(bpf_rules((5, 8)).maps["hash"], 4, 8, 256)
+    try:
+        assert list(bpf.entries(file, 4, 8)) == []
+        wanted = {n.to_bytes(4, "little"): (7 * n).to_bytes(8, "little") for n in range(256)}
+        for key, value in wanted.items():
+            bpf.update(file, key, value)
+        for batch in (64, 256, 2048):
+            monkeypatch.setattr(system_calls, "_BATCH", batch)
+            found = list(bpf.entries(file, 4, 8))
+            assert len(found) == len(wanted)
+            assert dict(found) == wanted
+    finally:
+        os.close(file)
 
 
 def test_a_full_map_keeps_no_heavy_key_out(

@@ -35,7 +35,7 @@ __all__ = [
     "missing_capabilities",
 ]
 
-_MAP_CREATE, _LOOK_UP, _UPDATE, _NEXT_KEY = 0, 1, 2, 4
+_MAP_CREATE, _LOOK_UP, _UPDATE, _LOOK_UP_BATCH = 0, 1, 2, 24
 _PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
 _OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 15, 17
 # Byte offsets in struct bpf_prog_info and struct bpf_link_info (of a kprobe): 64 bits each.
@@ -66,6 +66,7 @@ _FIRST_FUNCTION = 3  # the number of the first function among those types
 _STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
 _GLOBAL_EXPEDITED = 1 << 1  # MEMBARRIER_CMD_GLOBAL_EXPEDITED: a barrier of the caller, too
 _CLOSED_TOGETHER = 128
+_BATCH = 2048  # entries that are read at once: more than a bucket of a hash map has
 _UNIT = "/sys/bus/event_source/devices/{}/type"
 
 
@@ -121,9 +122,12 @@ class Bpf:
                 raise OSError(failed, os.strerror(failed))
 
     def _bpf(self, command: int, attributes: bytes) -> int:
-        buffer = ctypes.create_string_buffer(attributes, len(attributes))
+        return self._bpf_in(command, ctypes.create_string_buffer(attributes, len(attributes)))
+
+    def _bpf_in(self, command: int, attributes: ctypes.Array[ctypes.c_char]) -> int:
+        # The kernel may write there, too.
         size = ctypes.c_uint(len(attributes))
-        return self._call(self._machine.bpf, ctypes.c_int(command), buffer, size)
+        return self._call(self._machine.bpf, ctypes.c_int(command), attributes, size)
 
     def barrier(self) -> None:
         """Order the loads and stores of this thread before the call with those after it."""
@@ -149,18 +153,28 @@ class Bpf:
         return value.raw
 
     def entries(self, file: int, key: int, value: int) -> Iterator[tuple[bytes, bytes]]:
-        """All keys and values of a map from which nothing is deleted; their sizes are in bytes."""
-        last: bytes | None = None
-        following = ctypes.create_string_buffer(key)
-        while True:
+        """All keys and values of a hash map from which nothing is deleted; sizes are in bytes.
+
+        By BPF_MAP_LOOKUP_BATCH, from Linux 5.6 on: one by one they take 5 us each.
+        """
+        keys, values = [ctypes.create_string_buffer(size * _BATCH) for size in (key, value)]
+        bucket = ctypes.c_uint()  # at which the next batch begins
+        start, places = 0, [ctypes.addressof(one) for one in (bucket, keys, values)]
+        more = True
+        while more:
+            asked = struct.pack("=4QIIQQ", start, *places, _BATCH, file, 0, 0)
+            batch = ctypes.create_string_buffer(asked, len(asked))
             try:
-                self._element(_NEXT_KEY, file, last, following)
+                self._bpf_in(_LOOK_UP_BATCH, batch)
             except OSError as end:
-                if end.errno == errno.ENOENT:
-                    return
-                raise
-            last = following.raw
-            yield last, self.look_up(file, last, value)
+                if end.errno != errno.ENOENT:
+                    raise
+                more = False
+            (count,) = struct.unpack_from("=I", batch, 32)
+            found = keys.raw, values.raw
+            for at in range(count):
+                yield found[0][key * at : key * (at + 1)], found[1][value * at : value * (at + 1)]
+            start = places[0]
 
     def update(self, file: int, key: bytes, value: bytes) -> None:
         """Set the value of ``key``."""
