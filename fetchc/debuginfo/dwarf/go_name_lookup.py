@@ -176,28 +176,37 @@ def _constants(unit: Unit) -> Iterator[Die]:
             yield Die(unit, start)
 
 
-def _typed_constants(unit: Unit, type_id: TypeId) -> Iterator[Die]:
-    # Among them those of the type, found by their bytes: a name, its NUL, the type's offset. One of
-    # 170,000 entries is asked for, and the cached marks of the unit lead there.
+def _typed_constants(info: DebugInfo, unit: Unit, type_id: TypeId) -> Iterator[Die]:
+    # Among them those of the type, found by bytes: the end of a name, and the type's offset. The
+    # marks of the unit lead to the entry that has them, where thousands of others are.
     for _, declaration in unit.table.tagged(frozenset((DW_TAG_constant,))):
         if declaration.attributes[:2] != _NAME_AND_TYPE:
-            yield from _constants(unit)
+            yield from _of_type(info, unit, type_id)
             return
     size = unit.address_size if unit.version == 2 else unit.offset_size
     key = b"\0" + encode_number(type_id, size, unit.little)
-    data, start = unit.data, -1
-    at = data.find(key)
+    at = unit.data.find(key)
     while at >= 0:
-        covering = dies.entry_covering(unit, at)
-        if covering is not None and covering != start:
-            start = covering
+        start = dies.entry_covering(unit, at)
+        if start is not None:
             one = Die(unit, start)
-            if one.tag == DW_TAG_constant:
+            if one.tag == DW_TAG_constant and unit.data.find(b"\0", one.values_at) == at:
                 yield one
-        at = data.find(key, at + 1)
+        at = unit.data.find(key, at + 1)
 
 
 _NAME_AND_TYPE = (DW_AT_name, DW_FORM_string, 0), (DW_AT_type, DW_FORM_ref_addr, 0)
+
+
+def _of_type(info: DebugInfo, unit: Unit, type_id: TypeId) -> Iterator[Die]:
+    wanted: dict[object, bool] = {}  # by a reference, which thousands of constants share
+    for one in _constants(unit):
+        reference = one.form(DW_AT_type), one.raw(DW_AT_type)
+        if reference not in wanted:
+            target = info.follow(one, DW_AT_type)
+            wanted[reference] = target is not None and TypeId(target.offset) == type_id
+        if wanted[reference]:
+            yield one
 
 
 def constants_named(info: DebugInfo, name: str) -> Iterator[Die]:
@@ -214,19 +223,12 @@ def constants_of_type(
     """Names, without the package, and numbers of the constants that the type's package declares."""
     package = package_of(integer.name)
     found = []
-    wanted: dict[object, bool] = {}  # by a reference, which thousands of constants share
-    units = _units_of(info, package) if package else ()
-    for one in [each for unit in units for each in _typed_constants(unit, type_id)]:
-        reference = one.unit.offset, one.form(DW_AT_type), one.raw(DW_AT_type)
-        if reference not in wanted:
-            target = info.follow(one, DW_AT_type)
-            wanted[reference] = target is not None and TypeId(target.offset) == type_id
-        if not wanted[reference]:
-            continue
-        name, value = one.string(DW_AT_name), one.constant(DW_AT_const_value)
-        if name is None or value is None:
-            continue
-        bits = value & (1 << 8 * integer.size) - 1
-        negative = integer.signed and bits >> 8 * integer.size - 1
-        found.append((name[len(package) + 1 :], bits - (negative << 8 * integer.size)))
+    for unit in _units_of(info, package) if package else ():
+        for one in _typed_constants(info, unit, type_id):
+            name, value = one.string(DW_AT_name), one.constant(DW_AT_const_value)
+            if name is None or value is None:
+                continue
+            bits = value & (1 << 8 * integer.size) - 1
+            negative = integer.signed and bits >> 8 * integer.size - 1
+            found.append((name[len(package) + 1 :], bits - (negative << 8 * integer.size)))
     return tuple(found)

@@ -350,9 +350,15 @@ def test_constants_of_go_are_found_by_the_bytes_of_their_type(
             assert target is not None
             walked.setdefault((unit.offset, TypeId(target.offset)), []).append(constant.offset)
     assert len(walked) > 40
-    monkeypatch.setattr(go_name_lookup, "_constants", pytest.fail)
-    for (at, type_id), wanted in walked.items():
-        found = [one.offset for one in go_name_lookup._typed_constants(units[at], type_id)]
-        assert found == wanted
-        other = TypeId(type_id + 1)
-        assert not list(go_name_lookup._typed_constants(units[at], other))
+
+    def typed(at: DieOffset, type_id: TypeId) -> list[int]:
+        found = go_name_lookup._typed_constants(info, units[at], type_id)
+        return [one.offset for one in found]
+
+    monkeypatch.setattr(go_name_lookup, "_constants", pytest.fail)  # nothing walks
+    assert all(typed(at, type_id) == wanted for (at, type_id), wanted in walked.items())
+    assert not any(typed(at, TypeId(type_id + 1)) for at, type_id in walked)
+    monkeypatch.undo()
+    monkeypatch.setattr(go_name_lookup, "_NAME_AND_TYPE", ())  # by a walk
+    for (at, type_id), wanted in [*walked.items()][:9]:
+        assert typed(at, type_id) == wanted
