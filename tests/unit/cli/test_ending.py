@@ -39,11 +39,20 @@ def test_it_ends_at_once_with_its_status_and_its_words(words: list[str], status:
     assert done.stdout.endswith("at once")
 
 
-@pytest.mark.parametrize("loaded", ["atexit", "threading", "bdb", "cProfile"])
+@pytest.mark.parametrize("loaded", ["atexit", "bdb", "cProfile"])
 def test_not_where_something_is_left_to_do(loaded: str) -> None:
     done = _run(f"import {loaded}\n{CODE}", ASKED)
     assert done.returncode == 0
     assert done.stdout == "+8(%di):s32\n"
+
+
+def test_threads_are_waited_for() -> None:
+    code = (
+        "import threading, time; end = threading.Thread(target=lambda: time.sleep({}) or print())"
+    )
+    code += "; end.start(); end.join({})\n"
+    assert _run(code.format(0, None) + CODE, ASKED).stdout.endswith("at once")
+    assert _run(code.format(0.5, 0) + CODE, ASKED).stdout == "+8(%di):s32\n\n"
 
 
 def test_what_is_registered_for_the_end_is_done() -> None:
