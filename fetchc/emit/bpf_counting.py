@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fetchc.emit.bpf_assembler import FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9
-from fetchc.emit.bpf_steps import TEXT_ROOMS, WORD, StepEmitter, TooLarge
+from fetchc.emit.bpf_assembler import FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9, Assembler
+from fetchc.emit.bpf_steps import TEXT_ROOMS, WORD, Maps, StepEmitter, Target, TooLarge
 from fetchc.ir.steps import (
     CPU,
     HEADER,
@@ -22,11 +22,11 @@ from fetchc.record import Record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.emit.bpf_assembler import Assembler
-    from fetchc.emit.bpf_steps import Start, Target
+    from fetchc.emit.bpf_steps import Start
     from fetchc.ir.steps import Measured, Program, Step
+    from fetchc.target.bpf_rules import BpfMachine, BpfRules
 
-__all__ = ["Counted", "Counting", "Entry", "key_bytes", "keyed_record"]
+__all__ = ["Counted", "Counting", "Entry", "fits", "key_bytes", "keyed_record"]
 
 
 class Counted(Record):
@@ -92,6 +92,16 @@ def _aggregate(program: Program) -> Aggregate:
     aggregate = program.steps[-1]
     assert isinstance(aggregate, Aggregate)
     return aggregate
+
+
+def fits(program: Program, machine: BpfMachine, rules: BpfRules) -> bool:
+    """Whether the stack of an eBPF program has room for a key, its entry and the numbers."""
+    target = Target(machine, rules, Maps(-1, -1), None, False, False, None)
+    try:
+        Counting(Counted(program, -1), target, Assembler())
+    except TooLarge:
+        return False
+    return True
 
 
 class Counting(StepEmitter):
@@ -204,10 +214,13 @@ class Counting(StepEmitter):
             asm.compute_with("lsh", R1, _FRACTION_BITS)
             asm.compute_with("div", R1, one.unit)
             bias -= _FRACTION_BITS
+        # What the verifier learns from comparing a copy it knows of the number, too, on each path:
+        # of five numbers there are too many. It forgets that the copy is one.
         asm.move(R2, R1)
+        asm.compute_with("xor", R2, 0)
         if one.signed:
             asm.constant(R5, 0)
-            asm.jump_if("sgt", R1, -1, positive)
+            asm.jump_if("sgt", R2, -1, positive)
             asm.constant(R2, 0)
             asm.compute("sub", R2, R1)
             asm.constant(R5, 1)

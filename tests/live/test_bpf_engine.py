@@ -353,6 +353,19 @@ def test_the_reader_counts_what_a_full_map_has_no_room_for(
     assert table(capfd, counted, "bpf", QUESTIONS[-1]) == wanted
 
 
+def test_the_reader_counts_more_than_a_program_has_room_for(
+    counted: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    numbers = ["n", *[f"it->{name}" for name in ("small", "wide", "many", "shade")]]
+    numbers += [f"it->many:{sign}{bits}" for sign in "us" for bits in (8, 16, 32)]
+    place: list[str | Path] = ["-x", counted, "-f", "take", "-v", "--", counted]
+    for many in (8, 11):
+        words = [word for one in numbers[:many] for word in ("--sum", one)]
+        done = trace(capfd, "--engine", "auto", *words, *place)
+        assert done.status == 0
+        assert ("the kernel counts" in done.errors) == (many == 8)
+
+
 def test_entries_are_read_in_batches(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = bpf_machine(os.uname().machine)
     assert machine is not None

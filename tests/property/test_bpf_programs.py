@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fetchc
-from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
+from fetchc.emit.bpf_counting import Counted, Entry, fits, key_bytes, keyed_record
 from fetchc.emit.bpf_program import (
     children_code,
     ended_code,
@@ -753,10 +753,28 @@ def test_a_key_has_nothing_that_nobody_asks_for() -> None:
     def lowered(fields: Any, measures: Any, task: tuple[str, ...]) -> Program:
         return counting_steps(fields, measures, task, "sp", "ax")
 
+    def room(program: Program) -> bool:
+        assert X86 is not None
+        return fits(program, X86, bpf_rules((6, 18)))
+
     for of_task, always, size in (((), (), 12), (("cpu",), (), 16), ((), (COMM,), 36)):
-        found = counting(plan, ("by",), (), of_task, always, lowered)
+        found = counting(plan, ("by",), (), of_task, always, lowered, room)
         assert found is not None
         assert key_bytes(found.programs[0]) == size
+
+
+@pytest.mark.parametrize("measures", [1, 9, 10, 14])
+def test_a_table_that_a_program_has_no_room_for_is_known_before(measures: int) -> None:
+    each = [(Fetch(Deref(Register("di"), 8 * at), Scalar("u", 64)), False)
+            for at in range(measures)]  # fmt: skip
+    program = counting_steps([], each, (), "sp", "ax")
+    assert X86 is not None
+    assert fits(program, X86, bpf_rules((6, 18))) == (measures < 10)
+    if measures < 10:
+        counted(program, counting_machine(program, (0x5000,)))
+    else:
+        with pytest.raises(TooLarge):
+            counted(program, counting_machine(program, (0x5000,)))
 
 
 def test_what_cannot_be_counted_is_recorded() -> None:

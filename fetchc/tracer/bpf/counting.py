@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 
-from fetchc.emit.bpf_counting import Entry, key_bytes
+from fetchc.emit.bpf_counting import Entry
 from fetchc.ir.fetch import Calculated
 from fetchc.ir.steps import Aggregate, Loop
 from fetchc.record import Record
@@ -45,7 +45,6 @@ __all__ = [
 
 _KINDS = ("integer", "duration", "enum", "pointer")
 _MOST_STEPS = 64
-_KEY_BYTES = 320  # of the 512 of a program's stack
 _MASK = (1 << 64) - 1
 
 
@@ -102,12 +101,14 @@ def counting(
     task: tuple[str, ...],
     always: Iterable[str],
     lower: Lower,
+    fits: Callable[[Program], bool],
     calls: tuple[Program, ...] = (),
 ) -> Counting | None:
     """How the kernel counts ``measures`` by the values ``labels`` and ``task``; None: it cannot.
 
     ``always`` are fields of every key. ``lower`` makes the steps of fields, measures (whether they
-    are signed) and what is said of the task. ``calls`` have the time that is the measure LATENCY.
+    are signed) and what is said of the task, and ``fits`` says whether a program has room for them.
+    ``calls`` have the time that is the measure LATENCY.
     """
     wanted = set(labels)
     keyed = plan.replaced(values=tuple([one for one in plan.values if one.label in wanted]))
@@ -132,7 +133,7 @@ def counting(
         program = lower(keys, tuple(numbers), task)
         if any(isinstance(step, Loop) for step in program.steps):
             return None
-        if len(program.steps) > _MOST_STEPS or key_bytes(program) > _KEY_BYTES:
+        if len(program.steps) > _MOST_STEPS or not fits(program):
             return None
         programs.append(program)
     return Counting(keyed, measures, tuple(programs), calls) if programs else None

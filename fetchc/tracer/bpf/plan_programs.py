@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
+from fetchc.emit.bpf_counting import fits
 from fetchc.emit.bpf_steps import TooLarge, text_rooms
 from fetchc.ir.fetch import Symbol
 from fetchc.ir.step_lowering import call_steps, counting_steps, filter_steps, steps_of, unsupported
@@ -136,11 +137,16 @@ def counting_of(
     and filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
     are what :func:`calls_of` gives of a plan of returns.
     """
-    if "compare_exchange" not in running()[0].features:
+    rules, machine = running()
+    if machine is None or "compare_exchange" not in rules.features:
         return None
+
+    def room(program: Program) -> bool:
+        return fits(program, machine, rules)
+
     always = (COMM,) if "comm" in task else ()
     task = tuple([one for one in task if one != "comm"])
-    return counting(plan, measures, labels, task, always, _counting_program, calls)
+    return counting(plan, measures, labels, task, always, _counting_program, room, calls)
 
 
 def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple[Program, ...]:
