@@ -10,7 +10,6 @@ from fetchc.emit.bpf_calls import CallEmitter
 from fetchc.emit.bpf_counting import Counting
 from fetchc.emit.bpf_steps import (
     FOLLOWED,
-    WAITING,
     WORD,
     Code,
     Maps,
@@ -374,14 +373,21 @@ def children_code(rules: BpfRules, maps: Maps, child: int, of_task: bool) -> Cod
 
 
 def executed_code(rules: BpfRules, maps: Maps) -> Code:
-    """The program of the tracepoint ``sched_process_exec``, for a thread that waits for that."""
+    """The program of the raw tracepoint ``sched_process_exec``: who waits for that is followed.
+
+    A thread that executes a program has the number of its process from then on. Its former number,
+    the second argument, is free for others.
+    """
     assert maps.threads is not None
     asm = Assembler()
     end = asm.fresh()
+    asm.load(R7, R1, 8, 8)
+    thread_byte(asm, maps.threads, R7)
+    asm.load(R0, R1, 0, 1)
+    asm.jump_if("eq", R0, 0, end)
+    asm.store_constant(R1, 0, 0, 1)
     asm.call(rules.helpers["get_current_pid_tgid"])
     thread_byte(asm, maps.threads, R0)
-    asm.load(R0, R1, 0, 1)
-    asm.jump_if("ne", R0, WAITING, end)
     asm.store_constant(R1, 0, FOLLOWED, 1)
     asm.place(end)
     asm.end()

@@ -6,12 +6,14 @@ import json
 import re
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.live.traced import SECONDS, Traced, build, event, running, trace
 from tests.support.programs import calls, fixture
+from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
 
@@ -192,6 +194,23 @@ def test_more_than_one_thread_and_fork(capfd: pytest.CaptureFixture[str], progra
     pids = [each["pid"] for each in traced.objects]
     assert sorted(pids.count(pid) for pid in set(pids)) == [2, 3]
     assert json.dumps(traced.objects[0])
+
+
+@pytest.mark.parametrize("engine", ["tracefs", "bpf"])
+def test_a_thread_executes_a_program(
+    capfd: pytest.CaptureFixture[str], program: Path, engine: str
+) -> None:
+    if engine == "bpf":
+        require_bpf()
+    # The thread has the number of its process from then on, which the main thread had before.
+    script = (
+        "import os, sys, threading\n"
+        "threading.Thread(target=os.execv, args=(sys.argv[1], sys.argv[1:])).start()\n"
+        "threading.Event().wait()\n"
+    )
+    words = ("--engine", engine, "n", "-x", program, "-f", "work", "--format", "jsonl")
+    traced = trace(capfd, *words, "--", sys.executable, "-c", script, program, "calls", "3")
+    assert [each["n"] for each in traced.args] == [0, 1, 2]
 
 
 def test_what_the_reader_knows_of_an_event(

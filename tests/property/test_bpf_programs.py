@@ -623,7 +623,8 @@ def test_children_are_followed_until_they_end(of_task: bool) -> None:
 @pytest.mark.parametrize("before", [0, FOLLOWED, WAITING])
 def test_a_thread_that_waits_is_followed_from_its_program_on(before: int) -> None:
     rules, maps = bpf_rules((6, 18)), Maps(5, 6, 7)
-    machine = BpfMachine(bytes(168), lambda address, size: None, following=7)
+    former = struct.pack("<QQ", 0, 12)  # the second argument of the raw tracepoint
+    machine = BpfMachine(former.ljust(168, b"\0"), lambda address, size: None, following=7)
     machine.wanted[machine.thread] = before
     program = steps_of([("b", Fetch(Register("di"), Bits(3, 2, 8)))], "sp", "ax")
     assert X86 is not None
@@ -633,6 +634,15 @@ def test_a_thread_that_waits_is_followed_from_its_program_on(before: int) -> Non
     machine.run(executed_code(rules, maps).instructions)
     machine.run(code.instructions)
     assert len(machine.submitted) == {0: 0, FOLLOWED: 2, WAITING: 1}[before]
+
+
+def test_a_thread_that_executes_a_program_is_followed_by_its_new_number() -> None:
+    rules, maps = bpf_rules((6, 18)), Maps(5, 6, 7)
+    former = struct.pack("<QQ", 0, 14).ljust(168, b"\0")
+    machine = BpfMachine(former, lambda address, size: None, following=7)
+    machine.wanted[14] = FOLLOWED
+    machine.run(executed_code(rules, maps).instructions)
+    assert [at for at, one in enumerate(machine.wanted) if one] == [machine.thread]
 
 
 # ------------------------------------------------------------------------------

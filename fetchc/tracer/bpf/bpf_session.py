@@ -245,7 +245,7 @@ class BpfSession(Session):
         check_namespace(wanted)
         with shielded():
             try:
-                followed = self._follow(waiting)
+                followed = self._follow()
                 for process in wanted:
                     for threads in all_threads(process):
                         for thread in threads:
@@ -253,16 +253,17 @@ class BpfSession(Session):
             except OSError as error:
                 raise kernel_refused("to follow processes", error) from error
 
-    def _follow(self, waiting: bool) -> mmap.mmap:
+    def _follow(self) -> mmap.mmap:
         if self._followed is not None:
             return self._followed
         self._threads = self._map("array", 4, THREADS, 1, shared=True)
         self._followed = mmap.mmap(self._threads, THREADS)
         self._follow_children()
         rules, maps = self._rules, self._maps()
-        codes = {"sched_process_exit": ended_code(rules, maps)}
-        if waiting:
-            codes["sched_process_exec"] = executed_code(rules, maps)
+        codes = {
+            "sched_process_exit": ended_code(rules, maps),
+            "sched_process_exec": executed_code(rules, maps),
+        }
         for name, code in codes.items():
             program = self._load(code, {}, kind="raw_tracepoint")
             self._links += self._bpf.attach_raw_tracepoint(program, name)
