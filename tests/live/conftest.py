@@ -32,6 +32,11 @@ UNLIKE_TRACEFS = {
     "test_a_wrong_kernel_filter_would_be_noticed": "the reader filters",
     "test_without_what_the_kernel_tells_it_is_seen_to_fail": "nothing is in doubt with eBPF",
     "test_a_constant_address": "its plans are definitions without fields",
+    "test_plans_share_an_event_and_are_distinguished": "eBPF programs share no event of tracefs",
+    "test_the_kernels_filter": "the kernel's filter is of tracefs; eBPF programs have their own",
+    "test_a_filter_that_the_kernel_refuses": "as above",
+    "test_a_definition_that_the_kernel_refuses": "no definition goes to the kernel",
+    "test_an_event_that_somebody_else_has_put_there": "an eBPF program has no name to take",
     "test_elements_of_a_list": "with eBPF a long text does not take the room of those behind it",
 }
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
-from fetchc.ir.fetch import Decode
-from fetchc.tracer.events import EventValue, Plan
+from fetchc.ir.fetch import Comm, Decode, Fetch, Register, Scalar, Text
+from fetchc.tracer.events import COMM, EventValue, Plan
 from fetchc.tracer.value_shapes import Leaf
 from tests.support.toolchains import require
 
@@ -105,7 +105,11 @@ def plan(
     offset = _start(program) + _STRIDE * which
     line = f"p:{group}/{event} {program}:{offset:#x} n=%di:s64 {more}fetchc_comm=$comm"
     wanted = EventValue("n", Leaf("n", Decode("integer", 64, signed=True)))
-    return Plan(group, event, str(program), f"many_{which}", "entry", 0, (line,), (wanted,))
+    fields = ("n", Fetch(Register("di"), Scalar("s", 64))), (COMM, Fetch(Comm(), Text()))
+    name = f"many_{which}"
+    # What ``more`` fetches is for the kernel's eyes only.
+    known = () if more else (fields,)
+    return Plan(group, event, str(program), name, "entry", 0, (line,), (wanted,), fields=known)
 
 
 def leftovers(group: str) -> list[str]:

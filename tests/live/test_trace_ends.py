@@ -15,6 +15,7 @@ import pytest
 from fetchc.cli import main
 from tests.live.traced import SECONDS, build, event, hit, left_behind, running, trace
 from tests.support.programs import fixture
+from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
 
@@ -32,9 +33,21 @@ def alive(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_the_trace_and_its_program(number: signal.Signals, program: Path) -> None:
-    with running("n", "-x", program, "-f", "work", "--", program, "loop") as child:
+@pytest.mark.parametrize(
+    ("number", "engine"),
+    [
+        (signal.SIGINT, ()),
+        (signal.SIGTERM, ()),
+        (signal.SIGHUP, ()),
+        (signal.SIGINT, ("--engine", "bpf")),
+    ],
+)
+def test_a_signal_ends_the_trace_and_its_program(
+    number: signal.Signals, engine: tuple[str, ...], program: Path
+) -> None:
+    if engine:
+        require_bpf()
+    with running(*engine, "n", "-x", program, "-f", "work", "--", program, "loop") as child:
         pid = event(child)["pid"]
         assert isinstance(pid, int)
         assert left_behind(child.pid) != []

@@ -4,22 +4,51 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 import fetchc
-from tests.live.traced import Traced, trace
+from tests.live.traced import SECONDS, Traced, event, left_behind, running, trace
 from tests.support.programs import CORPUS
 from tests.support.toolchains import require
 from tests.support.tools import bpftrace_version
+from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
 
 REQUEST = ("((struct request *)$arg1)->path", "$arg2", "$arg3", "$arg4")
 WRITTEN = ("(char *)$arg1", "$arg2", "$arg3", "$arg4", "$arg5")
 PYTHON = Path("/usr/bin/python3.11")
+LIBRARY = r"""
+#define _SDT_HAS_SEMAPHORES 1
+#include <sys/sdt.h>
+unsigned short fetchc_counted_step_semaphore __attribute__((section(".probes")));
+static inline __attribute__((always_inline)) void mark(long n, short place)
+{
+    if (fetchc_counted_step_semaphore) DTRACE_PROBE2(fetchc_counted, step, n, place);
+}
+int step(long n)
+{
+    mark(n, 1);
+    mark(n * 3, -2);
+    return *(volatile unsigned short *)&fetchc_counted_step_semaphore;
+}
+"""
+PLACES = [(1, 1), (3, -2)]  # factors of the first argument, and the second
+PROGRAM = r"""
+#include <stdio.h>
+int step(long n);
+int main(void)
+{
+    char line[9];
+    for (long n = 5; fgets(line, 9, stdin); n++) { printf("%d\n", step(n)); fflush(stdout); }
+    return 0;
+}
+"""
 _SECONDS = 120
 
 
@@ -74,6 +103,50 @@ def test_nobody_looks_nobody_passes(service: Path) -> None:
     output = subprocess.run([service], check=True, capture_output=True, timeout=_SECONDS).stdout
     assert b"written" in output
     assert b"request" not in output
+
+
+def counter(process: subprocess.Popen[str]) -> int:
+    """Passes both places of the probe; how many look at it, as the program sees that."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return int(process.stdout.readline())
+
+
+def test_a_killed_trace_leaves_no_counter_raised(tmp_path: Path) -> None:
+    require_bpf()
+    require("gcc")
+    library, program = tmp_path / "libcounted.so", tmp_path / "counting"
+    for path, text in ((library, LIBRARY), (program, PROGRAM)):
+        path.with_suffix(".c").write_text(text)
+    shared = ["gcc", "-O2", "-fPIC", "-shared", f"{library.with_suffix('.c')}", f"-o{library}"]
+    subprocess.run(shared, check=True, timeout=_SECONDS)
+    linked = ["gcc", f"{program.with_suffix('.c')}", f"{library}", f"-o{program}"]
+    subprocess.run(linked, check=True, timeout=_SECONDS)
+    start = partial(
+        subprocess.Popen, [program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    words = ("$arg1", "$arg2", "-x", library, "-f", "fetchc_counted:step", "--engine", "bpf")
+    with start() as one, start() as other:
+        assert (counter(one), counter(other)) == (0, 0)
+        with running(*words) as child:
+            assert child.stderr is not None
+            assert child.stderr.readline().startswith("tracing 1 function of ")
+            with start() as later:
+                assert [counter(each) for each in (one, other, later)] == [2, 2, 2]
+                found = [event(child) for _ in range(6)]
+                assert [each["pid"] for each in found[::2]] == [one.pid, other.pid, later.pid]
+                passed = [
+                    {"$arg1": n * by, "$arg2": place} for n in (6, 6, 5) for by, place in PLACES
+                ]
+                assert [each["args"] for each in found] == passed
+                child.kill()
+                child.wait()
+                until = time.monotonic() + SECONDS  # the kernel closes the files meanwhile
+                while any(counter(each) for each in (one, other, later)):
+                    assert time.monotonic() < until
+                assert left_behind(child.pid) == []
 
 
 def test_variables_constants_and_the_stack(

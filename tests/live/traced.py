@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import struct
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,8 @@ from typing import Any
 import pytest
 
 from fetchc.cli import main
+from fetchc.target.bpf_rules import bpf_machine
+from fetchc.tracer.bpf.system_calls import Bpf
 from fetchc.tracer.install import hits
 from fetchc.tracer.tracefs import Tracefs
 from tests.support.schemas import trace_errors
@@ -37,6 +41,8 @@ __all__ = [
 SECONDS = 60  # what takes longer never comes
 _TRACEFS = Path("/sys/kernel/tracing")
 _HELD_TO_SCHEMA = 50  # lines of a trace
+# bpf(2): commands, and where struct bpf_prog_info counts the runs of a program.
+_PROGRAM_BY_NUMBER, _ENABLE_STATS, _RUNS = 13, 32, 200
 
 SOURCE = r"""
 #include <setjmp.h>
@@ -208,18 +214,57 @@ def hit(pid: int, times: int) -> None:
     """Return when the probes of a process's sessions were hit so many times."""
     until = time.monotonic() + SECONDS
     counted = -1
-    while counted < times:
-        assert time.monotonic() < until, f"{counted} hits of {times}"
-        time.sleep(0.01)
-        found = hits(Tracefs(str(_TRACEFS)))
-        counted = sum(found[one] for one in found if one[0].startswith(f"fetchc_{pid}_"))
+    with _counted_runs() as bpf:
+        while counted < times:
+            assert time.monotonic() < until, f"{counted} hits of {times}"
+            time.sleep(0.01)
+            found = hits(Tracefs(str(_TRACEFS)))
+            counted = sum(found[one] for one in found if one[0].startswith(f"fetchc_{pid}_"))
+            counted += 0 if bpf is None else sum(_runs(bpf, one) for one in _programs(pid))
+
+
+@contextmanager
+def _counted_runs() -> Iterator[Bpf | None]:
+    # The kernel counts the runs of eBPF programs while it is asked to.
+    machine = bpf_machine(os.uname().machine)
+    if machine is None or os.environ.get("FETCHC_ENGINE") != "bpf":
+        yield None
+        return
+    bpf = Bpf(machine)
+    enabled = bpf._bpf(_ENABLE_STATS, bytes(4))
+    try:
+        yield bpf
+    finally:
+        os.close(enabled)
+
+
+def _programs(pid: int) -> list[int]:
+    # The numbers of the programs that links for many probes run.
+    infos = [path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir()]
+    links = [info for info in infos if "uprobe_multi" in info]
+    return [int(found[1]) for info in links if (found := re.search(r"prog_id:\s(\d+)", info))]
+
+
+def _runs(bpf: Bpf, program: int) -> int:
+    opened = bpf._bpf(_PROGRAM_BY_NUMBER, struct.pack("=III", program, 0, 0))
+    try:
+        return bpf._number_in(opened, _RUNS)
+    finally:
+        os.close(opened)
 
 
 def left_behind(pid: int) -> list[str]:
-    """What sessions of a process have in the kernel."""
+    """What sessions of a process have in the kernel: definitions, instances, open files."""
     group = f"fetchc_{pid}_"
     lines = (_TRACEFS / "uprobe_events").read_text().splitlines()
     instances = [path.name for path in (_TRACEFS / "instances").iterdir()]
-    return [line for line in lines if f":{group}" in line] + [
-        name for name in instances if name.startswith(group)
-    ]
+    opened = []
+    with suppress(FileNotFoundError):  # the process has ended, and nothing of it is open
+        for path in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(FileNotFoundError):  # closed meanwhile
+                opened.append(os.readlink(path))
+    return (
+        [line for line in lines if f":{group}" in line]
+        + [name for name in instances if name.startswith(group)]
+        + [name for name in opened if name.startswith(("anon_inode:bpf", "anon_inode:[perf"))]
+    )

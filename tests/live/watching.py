@@ -9,20 +9,20 @@ from collections.abc import Callable, Sequence
 from fetchc.tracer.events import Event, Plan
 from fetchc.tracer.session import Session
 
-__all__ = ["watched"]
+__all__ = ["new_session", "watched"]
 
 _SECONDS = 60  # a program that takes longer hangs
 # The program begins when its process is known to the session.
 _GATE = ["sh", "-c", 'read go; exec "$@"', "gate"]
 
 
-def _session() -> Session:
-    # Of the engine that FETCHC_ENGINE names, as in tests/live/traced.py.
+def new_session(buffer_kib: int | None = None) -> Session:
+    """A session of the engine that ``FETCHC_ENGINE`` names, as in ``tests/live/traced.py``."""
     if os.environ.get("FETCHC_ENGINE") != "bpf":
-        return Session()
+        return Session(buffer_kib)
     from fetchc.tracer.bpf.bpf_session import BpfSession
 
-    return BpfSession()
+    return BpfSession(buffer_kib)
 
 
 def watched(
@@ -35,7 +35,7 @@ def watched(
     The program's standard input ends when so many events as ``while_running`` were read: one that
     waits for this is there until then, and its memory can be looked at.
     """
-    with _session() as session:
+    with new_session() as session:
         session.add(*make(session.group))
         with subprocess.Popen(
             [*_GATE, *command], stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
