@@ -64,7 +64,7 @@ RUNS = [
     ("cache", "cache show --format json", 0),
     ("cache", "cache clear --format json", 0),
     ("perfmap", "perfmap find 40000 --format json -x dotnet/echo/bin/sample.dll", 0),
-    ("conformance", "conformance --cc gcc --only signatures --format json", 0),
+    ("conformance", "conformance --cc gcc --only signatures --engine none --format json", 0),
 ]  # fmt: skip
 
 # Those that need a kernel, in their order: what one adds the next ones find.
