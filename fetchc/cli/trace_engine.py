@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from fetchc.cli.trace_events import has_function
-from fetchc.cli.trace_request import BUILTINS
+from fetchc.cli.trace_request import BUILTINS, Measure
 from fetchc.cli.trace_targets import FRAME
 from fetchc.diag.diagnostic import TracerError
 from fetchc.target.kernel_versions import kernel, running_version
@@ -39,9 +39,12 @@ def chosen_session(
     filters: dict[str, tuple[Program, ...]] = {}
     whole = True
     if options.engine != "tracefs":
-        filters, whole = _filters(targets)
-        if _asks_for_totals(options, request):
-            countings = _countings(targets, whole)
+        totals = _asks_for_totals(options, request)
+        filters, whole = _filters(targets, totals)
+        if totals:
+            countings = _countings(targets, _measures(options, request), whole)
+        if not countings and any(one.role != "hit" for one in targets.chosen):
+            filters, whole = {}, False  # a return without its entry helps nobody
     engine, why = _chosen(targets, options, bool(countings), whole)
     if options.verbose:
         output.say(f"note: the engine is {engine}: {why}")
@@ -57,41 +60,54 @@ def chosen_session(
 
 def _asks_for_totals(options: Options, request: Request) -> bool:
     # A table of all hits, in which nothing is of a single one.
-    table = bool(request.measures or request.keys) and not request.lines
+    table = bool(request.measures or request.keys or options.summary) and not request.lines
     table = table and options.format != "perfetto"  # which shows each of them
-    other = options.summary or options.stack or options.count is not None
-    return table and not other and not any(each.step for each in request.measures)
+    parts = any(isinstance(each.step, float) for each in request.measures)
+    return table and not (options.stack or options.count is not None or parts)
 
 
-def _filters(targets: Targets) -> tuple[dict[str, tuple[Program, ...]], bool]:
-    # By the plan's event; and whether they are the whole filters of all targets.
+def _measures(options: Options, request: Request) -> tuple[Measure, ...]:
+    # Those of the table, and the time of the summary.
+    timed = options.summary and options.latency
+    return (*request.measures, *((Measure(LATENCY, "sum"),) if timed else ()))
+
+
+def _filters(targets: Targets, totals: bool) -> tuple[dict[str, tuple[Program, ...]], bool]:
+    # By the plan's event; and whether they are the whole filters of all targets. Where the kernel
+    # counts, it has times of calls.
     from fetchc.tracer.bpf.plan_programs import filter_of
 
-    found, whole = {}, True
+    found: dict[str, tuple[Program, ...]] = {}
+    whole = True
     for target in targets.chosen:
-        if target.filter is None:
+        if target.filter is None or target.role == "enter":
             continue
-        # Not where events belong together in pairs: half of one helps nobody.
-        single = all(one.role == "hit" for one in targets.chosen) and not target.plan.of_kernel
-        programs, all_of_it = filter_of(target.plan, target.filter) if single else ((), False)
+        if target.plan.of_kernel or (target.role != "hit" and not totals):
+            whole = False
+            continue
+        programs, all_of_it = filter_of(target.plan, target.filter, target.role == "leave")
         if programs:
             found[target.plan.event] = programs
         whole = whole and all_of_it
     return found, whole
 
 
-def _countings(targets: Targets, filtered: bool) -> dict[str, Counting | Entering]:
+def _countings(
+    targets: Targets, measures: tuple[Measure, ...], filtered: bool
+) -> dict[str, Counting | Entering]:
     # By the plan's event; none at all where one of the plans cannot be counted in the kernel.
     found: dict[str, Counting | Entering] = {}
     for target in targets.chosen:
-        counting = None if target.plan.of_kernel else _counting(target, filtered)
+        counting = None if target.plan.of_kernel else _counting(target, measures, filtered)
         if counting is None:
             return {}
         found[target.plan.event] = counting
     return found
 
 
-def _counting(target: Target, filtered: bool) -> Counting | Entering | None:
+def _counting(
+    target: Target, measures: tuple[Measure, ...], filtered: bool
+) -> Counting | Entering | None:
     from fetchc.tracer.bpf.counting import Entering
     from fetchc.tracer.bpf.plan_programs import calls_of, counting_of
 
@@ -110,10 +126,13 @@ def _counting(target: Target, filtered: bool) -> Counting | Entering | None:
     wanted = set(target.keys) if filtered else _wanted(target)
     shapes = {one.label: one.shape for one in target.plan.values}
     named = any(has_function(shapes[label]) for label in wanted if label in shapes)
-    if target.role not in ("hit", "leave") or named or LATENCY in wanted:
+    if target.role not in ("hit", "leave") or named or wanted & {LATENCY, "$time"}:
         return None
     task = tuple([_TASK[label] for label in sorted(wanted & _TASK.keys())])
-    counting = counting_of(target.plan, target.measures, wanted - BUILTINS.keys(), task, calls)
+    labels = (*target.measures, *[one.text for one in measures[len(target.measures) :]])
+    steps = [int(one.step) for one in measures]
+    counted = tuple(zip(labels, steps, strict=True))
+    counting = counting_of(target.plan, counted, wanted - BUILTINS.keys(), task, calls)
     return counting and counting.replaced(passed=filtered)
 
 

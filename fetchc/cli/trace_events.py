@@ -252,10 +252,12 @@ class Show:
 
                 self._intervals = Intervals(tally, options.interval, output)
                 self._json = self._json or self._intervals.view is None
+        self._summary: Summary | None = None
         if options.summary and not options.stack:
             from fetchc.cli.trace_tables import Summary
 
-            self._tallies.append(Summary())
+            self._summary = Summary(bool(options.latency))
+            self._tallies.append(self._summary)
         # Hits of which all that is wanted is a line: from the record to the line at once.
         closely = timed or self._with_stack or bool(self._tallies) or output.colored
         closely = closely or options.pretty or options.time != "relative"
@@ -411,8 +413,9 @@ class Show:
             self.seen = True
             passed = self._session.filters(event.plan)
             hit = self._hits.passed(event) if passed else self._hits.hit(event)
-            if hit is not None and self._tally is not None:
-                self._tally.add_row(hit, row)
+            for tally in (self._tally, self._summary):
+                if hit is not None and tally is not None:
+                    tally.add_row(hit, row)
 
     def _line(self, hit: Hit) -> str:
         if self._lines is None:

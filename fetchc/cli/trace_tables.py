@@ -11,7 +11,7 @@ from itertools import zip_longest
 from fetchc.cli.trace_request import value_of
 from fetchc.diag.render import printable
 from fetchc.tracer.display_values import CutString, EntryCount, printed
-from fetchc.tracer.tables import Cell, Table, bar_lines, number
+from fetchc.tracer.tables import Cell, Row, Table, bar_lines, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_request import Measure
     from fetchc.cli.trace_targets import Target
     from fetchc.tracer.events import Value
-    from fetchc.tracer.tables import Number, Row
+    from fetchc.tracer.tables import Number
 
     ValueOf = Callable[[Hit], Value]
     KeyOf = Callable[[Hit], Hashable]
@@ -79,7 +79,8 @@ class Tally:
         of keys that were there before, so those do not keep them out.
         """
         table = Table(self._table.steps)
-        table.rows[self._sources_of(hit)[1]] = row
+        own = table.rows[self._sources_of(hit)[1]] = Row(())
+        own.hits, own.cells = row.hits, row.cells[: len(self.measures)]
         self._recent.merge(table, beyond=True)
 
     def _sources_of(self, hit: Hit) -> tuple[list[ValueOf], tuple[Hashable, ...]]:
@@ -371,20 +372,27 @@ def key_shown(key: object) -> str:
 class Summary:
     """``--summary``: hits of each function, with the times they took where those were measured."""
 
-    def __init__(self) -> None:
+    def __init__(self, timed: bool = False) -> None:
+        """``timed``: the last cell of a row has the times of its hits."""
+        self._timed = timed
         self._counts: dict[str, list[float]] = {}  # count, measured times, their sum, the longest
 
     def add(self, hit: Hit) -> None:
         """Count a hit."""
-        name = _function(hit.target)
-        counts = self._counts.get(name)
-        if counts is None:
-            counts = self._counts[name] = [0, 0, 0.0, 0.0]
-        counts[0] += 1
-        if hit.latency is not None:
-            counts[1] += 1
-            counts[2] += hit.latency
-            counts[3] = max(counts[3], hit.latency)
+        measured = hit.latency is not None
+        self._add(hit.target, 1, int(measured), hit.latency or 0.0, hit.latency or 0.0)
+
+    def add_row(self, hit: Hit, row: Row) -> None:
+        """Count the hits of a row, which a kernel counted."""
+        times = row.cells[-1] if self._timed else Cell()
+        self._add(hit.target, row.hits, times.count, times.total, times.largest or 0.0)
+
+    def _add(self, target: Target, hits: int, measured: int, total: float, longest: float) -> None:
+        counts = self._counts.setdefault(_function(target), [0, 0, 0.0, 0.0])
+        counts[0] += hits
+        counts[1] += measured
+        counts[2] += total
+        counts[3] = max(counts[3], longest)
 
     def _sorted(self) -> list[tuple[str, list[float]]]:
         return sorted(self._counts.items(), key=lambda each: (each[1][0], each[0]))

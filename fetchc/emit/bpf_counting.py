@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9, Assembler
-from fetchc.emit.bpf_steps import TEXT_ROOMS, WORD, Maps, StepEmitter, Target, TooLarge
+from fetchc.emit.bpf_steps import ELAPSED, TEXT_ROOMS, WORD, Maps, StepEmitter, Target, TooLarge
 from fetchc.ir.steps import (
     CPU,
     HEADER,
     NUMBER,
     PROCESS,
     THREAD,
-    TIMED_BITS,
     Aggregate,
     Elapsed,
     EmitContents,
@@ -98,7 +97,7 @@ def fits(program: Program, machine: BpfMachine, rules: BpfRules) -> bool:
     """Whether the stack of an eBPF program has room for a key, its entry and the numbers."""
     target = Target(machine, rules, Maps(-1, -1), None, False, False, None)
     try:
-        Counting(Counted(program, -1), target, Assembler())
+        Counting(Counted(program, -1), target, Assembler(), -ELAPSED)
     except TooLarge:
         return False
     return True
@@ -111,9 +110,9 @@ class Counting(StepEmitter):
     processors, or tasks, count in one entry: all that changes it is atomic.
     """
 
-    def __init__(self, counted: Counted, target: Target, asm: Assembler) -> None:
+    def __init__(self, counted: Counted, target: Target, asm: Assembler, used: int) -> None:
         program = counted.program
-        super().__init__(program, target, asm)
+        super().__init__(program, target, asm, used=used)
         self._aggregate = _aggregate(program)
         self._map = counted.map
         self._room = TEXT_ROOMS[0]
@@ -150,23 +149,15 @@ class Counting(StepEmitter):
         asm = self._asm
         self._number(self._begin)
         for at, name in enumerate(self._aggregate.task, 1):
-            of_cpu = name == "cpu"
-            asm.call(self._helpers["get_smp_processor_id" if of_cpu else "get_current_pid_tgid"])
-            if name == "process":
-                asm.compute_with("rsh", R0, 32)
+            self._read_task(name)
             asm.store(R8, self._begin + 4 * at, R0, 4)
 
     def step(self, position: int, step: Step) -> None:
         """Emit the step; a hit that cannot be counted goes on to be recorded."""
-        asm, place = self._asm, self._places.get(position, 0)
+        asm = self._asm
         match step:
-            case ReadMemory():
-                self.load(step, place)
-                asm.jump_if("ne", R0, 0, self.recorded)
-            case Elapsed():
-                self.value(R1, position)
-                asm.compute_with("rsh", R1, TIMED_BITS)
-                asm.jump_if("ne", R1, 0, self.recorded)
+            case ReadMemory() | Elapsed():
+                self.step_or(position, step, self.recorded)
             case EmitNumber(value=value, at=at, size=size):
                 self.value(R1, value)
                 asm.store(R8, at, R1, size)

@@ -9,6 +9,7 @@ from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R5, R7
 from fetchc.emit.bpf_calls import CallEmitter
 from fetchc.emit.bpf_counting import Counting
 from fetchc.emit.bpf_steps import (
+    ELAPSED,
     FOLLOWED,
     WORD,
     Code,
@@ -30,6 +31,7 @@ from fetchc.ir.steps import (
     PROCESS,
     THREAD,
     TIME,
+    Elapsed,
     Loop,
     ReadMemory,
     Require,
@@ -82,10 +84,11 @@ def ring_record(
     """
     target = Target(machine, rules, maps, point, returning, sleepable, stack, probed)
     asm = Assembler()
-    counting = None if counted is None else Counting(counted, target, asm)
+    used = WORD if call is None else -ELAPSED
+    counting = None if counted is None else Counting(counted, target, asm, used)
     emitter = _RecordEmitter(program, target, asm)
     if filter is not None:
-        emitter.filter = _FilterEmitter(filter, target, asm)
+        emitter.filter = _FilterEmitter(filter, target, asm, used=used)
     return emitter.code(counting, call)
 
 
@@ -283,12 +286,8 @@ class _FilterEmitter(StepEmitter):
         asm, passes = self._asm, self._asm.fresh()
         for position, step in enumerate(self._steps):
             match step:
-                case ReadMemory():
-                    place, done = self._places[position], asm.fresh()
-                    self._only_when(step, place, done)
-                    self.load(step, place)
-                    asm.jump_if("ne", R0, 0, unknown)
-                    asm.place(done)
+                case ReadMemory() | Elapsed():
+                    self.step_or(position, step, unknown)
                 case Require(value=value):
                     self.value(R1, value)
                     asm.jump_if("ne", R1, 0, passes)

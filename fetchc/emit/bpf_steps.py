@@ -17,6 +17,7 @@ from fetchc.ir.steps import (
     HEADER,
     NUMBER,
     PAGE_BYTES,
+    TIMED_BITS,
     Aggregate,
     Arithmetic,
     Constant,
@@ -33,6 +34,7 @@ from fetchc.ir.steps import (
     ReadCursor,
     ReadMemory,
     ReadRegister,
+    ReadTask,
     Require,
     Select,
     faults_of,
@@ -193,7 +195,7 @@ def purpose(step: Step | None) -> str:
             return "computes where the file is loaded"
         case Arithmetic() | Select() | Elapsed():
             return "computes a number"
-        case ReadRegister() | Constant() | ContextAddress() | ReadCursor():
+        case ReadRegister() | Constant() | ContextAddress() | ReadTask() | ReadCursor():
             return "takes a number"
         case Loop():
             return "walks a container"
@@ -379,6 +381,9 @@ class StepEmitter:
                 asm.store(FRAME, place, R0, 8)
             case ContextAddress():
                 self._context_address(place)
+            case ReadTask(name=name):
+                self._read_task(name)
+                asm.store(FRAME, place, R0, 8)
             case ReadMemory(base=base, fault=fault, user=user):
                 self._reading(user)
                 failed, done = asm.fresh(), asm.fresh()
@@ -434,6 +439,29 @@ class StepEmitter:
                 raise AssertionError("a record is not counted, and an entry has no walks")
             case _:
                 assert_never(step)
+
+    def step_or(self, position: int, step: ReadMemory | Elapsed, unknown: str) -> None:
+        """Emit the step; go on at ``unknown`` where there is no such number."""
+        asm = self._asm
+        if isinstance(step, Elapsed):
+            self.value(R1, position)
+            asm.compute_with("rsh", R1, TIMED_BITS)
+            asm.jump_if("ne", R1, 0, unknown)
+            return
+        place, done = self._places[position], asm.fresh()
+        self._only_when(step, place, done)
+        self.load(step, place)
+        asm.jump_if("ne", R0, 0, unknown)
+        asm.place(done)
+
+    def _read_task(self, name: str) -> None:
+        # To R0.
+        asm, of_cpu = self._asm, name == "cpu"
+        asm.call(self._helpers["get_smp_processor_id" if of_cpu else "get_current_pid_tgid"])
+        if name == "thread":
+            asm.compute_with("lsh", R0, 32)
+        if not of_cpu:
+            asm.compute_with("rsh", R0, 32)
 
     def _arithmetic(self, operation: str) -> None:
         # Of R1 and R2, to R1. Without jumps: the verifier would follow both ways of each of them.
@@ -738,6 +766,9 @@ def _bit(fault: int) -> int:
     return 1 << bit if bit < 31 else -(1 << 31)  # sign-extended; the upper half is 0 there
 
 
+_IN_THE_STACK = LoadBias | ContextAddress | ReadTask | ReadMemory | Arithmetic | Select
+
+
 def value_places(
     steps: Sequence[Step], stack_bytes: int, used: int, kept: Collection[int]
 ) -> tuple[dict[int, int], int]:
@@ -755,7 +786,7 @@ def value_places(
     end = used
     ending: dict[int, list[int]] = {}
     for position, step in enumerate(steps):
-        if isinstance(step, LoadBias | ContextAddress | ReadMemory | Arithmetic | Select):
+        if isinstance(step, _IN_THE_STACK):
             if not free:
                 end += WORD
                 free.append(-end)

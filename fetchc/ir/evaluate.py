@@ -57,7 +57,7 @@ class State(Record):
     file. ``stack`` and ``result`` name the registers behind ``$stack`` and ``$retval``.
     ``word_bytes`` is the size of the kernel's long. ``elapsed`` are the nanoseconds since the call
     began that returns, None where its entry was not seen. ``context`` is the address of what the
-    kernel gives an eBPF program.
+    kernel gives an eBPF program. ``process``, ``thread`` and ``cpu`` are numbers of the hit.
     """
 
     registers: Mapping[str, int]
@@ -70,6 +70,9 @@ class State(Record):
     little_endian: bool = True
     elapsed: int | None = None
     context: int = 0
+    process: int = 0
+    thread: int = 0
+    cpu: int = 0
 
     def wrapped(self, number: int) -> int:
         """``number`` in a word of the machine."""

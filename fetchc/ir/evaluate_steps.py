@@ -29,6 +29,7 @@ from fetchc.ir.steps import (
     ReadCursor,
     ReadMemory,
     ReadRegister,
+    ReadTask,
     Require,
     Select,
     faults_of,
@@ -42,9 +43,10 @@ if TYPE_CHECKING:
     from fetchc.ir.evaluate import State
     from fetchc.ir.steps import Measured, Program, Step
 
-__all__ = ["Entries", "Recorded", "record"]
+__all__ = ["Entries", "Recorded", "calculated", "record"]
 
 _MASK = (1 << 64) - 1
+_SIGN = 1 << 63
 
 
 class Recorded(Record):
@@ -186,6 +188,8 @@ class _Run:
                 self._values[position] = _MASK if state.elapsed is None else state.elapsed
             case ContextAddress():
                 self._values[position] = state.context
+            case ReadTask(name=name):
+                self._values[position] = getattr(state, name)
             case ReadCursor(number=number):
                 self._values[position] = self._cursors[number]
             case ReadMemory(when=int() as when) if not self._values[when]:
@@ -197,7 +201,7 @@ class _Run:
                 self._values[position] = state.number(raw or b"")
             case Arithmetic(operation=operation, left=left, right=right):
                 one, other = self._values[left], self._values[right]
-                self._values[position] = _arithmetic(operation, one, other) & _MASK
+                self._values[position] = calculated(operation, one, other)
             case Select(condition=condition, nonzero=nonzero, zero=zero):
                 self._values[position] = self._values[nonzero if self._values[condition] else zero]
             case Loop() as loop:
@@ -224,7 +228,12 @@ class _Run:
                 if whole and known and not self._faults:
                     self._numbers = tuple([self._number(one) for one in measures])
             case Require(value=value):
-                self._numbers = (self._values[value],) if not self._faults else None
+                known = all(
+                    one >> TIMED_BITS == 0
+                    for at, one in self._values.items()
+                    if isinstance(self._steps[at], Elapsed)
+                )
+                self._numbers = (self._values[value],) if known and not self._faults else None
             case Identify():
                 raise AssertionError("nothing is recorded of it")
             case step:
@@ -298,7 +307,12 @@ class _Run:
         return found
 
 
-def _arithmetic(operation: str, one: int, other: int) -> int:
+def calculated(operation: str, one: int, other: int) -> int:
+    """What one of :data:`~fetchc.ir.steps.OPERATIONS` gives for two numbers of 64 bits."""
+    return _exact(operation, one, other) & _MASK
+
+
+def _exact(operation: str, one: int, other: int) -> int:
     match operation:
         case "add":
             return one + other
@@ -312,6 +326,10 @@ def _arithmetic(operation: str, one: int, other: int) -> int:
             return one & other
         case "or":
             return one | other
+        case "xor":
+            return one ^ other
+        case "arsh":
+            return (one ^ _SIGN) - _SIGN >> (other & 63)
         case "lsh":
             return one << (other & 63)
         case "rsh":

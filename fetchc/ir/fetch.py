@@ -31,6 +31,7 @@ __all__ = [
     "Immediate",
     "KernelValue",
     "Load",
+    "OfHit",
     "Part",
     "Register",
     "ReturnValue",
@@ -216,7 +217,16 @@ class Chosen(Record):
     zero: Term
 
 
-Term = Value | Part | Calculated | Chosen | int
+class OfHit(Record):
+    """What the kernel says of a hit: the number of its ``process``, ``thread`` or ``cpu``.
+
+    ``elapsed``: the nanoseconds since the call began that returns.
+    """
+
+    name: str
+
+
+Term = Value | Part | Calculated | Chosen | OfHit | int
 """What a walk computes with: a value of 64 bits, which a load as :class:`Deref` gives, too."""
 
 

@@ -22,6 +22,7 @@ from fetchc.ir.fetch import (
     Image,
     Immediate,
     KernelValue,
+    OfHit,
     Part,
     Register,
     ReturnValue,
@@ -63,6 +64,7 @@ from fetchc.ir.steps import (
     ReadCursor,
     ReadMemory,
     ReadRegister,
+    ReadTask,
     Require,
     Select,
     Slot,
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from fetchc.ir.steps import Step
 
 __all__ = [
+    "Totals",
     "call_steps",
     "counting_steps",
     "filter_steps",
@@ -128,7 +131,7 @@ def _unsupported_one(values: Iterable[Value], context: Sequence[Slot]) -> str | 
 
 def _values_in(term: Term) -> Iterator[Value]:
     match term:
-        case int():
+        case int() | OfHit():
             return
         case Calculated(left=left, right=right):
             parts: tuple[Term, ...] = (left, right)
@@ -170,19 +173,24 @@ def filter_steps(condition: Term, stack: str, result: str) -> Program:
     return _Lowering(stack, result).filter(condition)
 
 
-def counting_steps(
-    fields: Sequence[tuple[str, Fetch]],
-    measures: Sequence[tuple[Fetch | None, bool]],
-    task: Sequence[str],
-    stack: str,
-    result: str,
-) -> Program:
-    """The steps that count hits by ``fields``; ``measures`` are scalars and words, signed or not.
+class Totals(Record):
+    """What hits are counted by beside fields, and what is added up.
 
-    A measure of None is the time since the entry, which counts in microseconds. As with
-    :func:`steps_of`, but nothing is read as a block. ``task``: see :class:`Aggregate`.
+    ``computed`` are further fields: a name, a term, and how its number is stored. ``measures`` are
+    terms of which so many low bytes are a number, signed or not; the time since the entry counts in
+    microseconds. ``task``: see :class:`Aggregate`.
     """
-    return _Lowering(stack, result, (tuple(measures), tuple(task))).program(fields)
+
+    computed: tuple[tuple[str, Term, Scalar], ...]
+    measures: tuple[tuple[Term, int, bool], ...]
+    task: tuple[str, ...]
+
+
+def counting_steps(
+    fields: Sequence[tuple[str, Fetch]], totals: Totals, stack: str, result: str
+) -> Program:
+    """The steps that count hits by ``fields``, as :func:`steps_of`; nothing is read as a block."""
+    return _Lowering(stack, result, totals).program(fields)
 
 
 def _is_in(store: Store, slot: Slot) -> bool:
@@ -215,14 +223,14 @@ class _Lowering:
         self,
         stack: str,
         result: str,
-        counted: tuple[tuple[tuple[Fetch | None, bool], ...], tuple[str, ...]] | None = None,
+        totals: Totals | None = None,
         elapsed: str = "",
         context: Sequence[Slot] = (),
         gap: int = _GAP,
     ) -> None:
         self._stack = stack
         self._result = result
-        self._counted = counted
+        self._totals = totals
         self._elapsed = elapsed
         self._gap = gap
         self._context = {one.name: one for one in context}
@@ -262,7 +270,7 @@ class _Lowering:
                 size = fixed_bytes(store)
                 one = _Memory(base, offset, size, ((name, store),), _of_user(fetch))
                 self._add_memory(memory, one)
-        if self._counted is not None:
+        if self._totals is not None:
             for one in memory:
                 self._word_by_word(one)
         else:
@@ -281,8 +289,8 @@ class _Lowering:
             self._slots[self._elapsed] = Slot(self._elapsed, at, _WORD_BYTES, False, None, False)
             elapsed = self._plain(Elapsed(), self._elapsed)
             self._emit_number(elapsed, at, _WORD_BYTES, self._elapsed)
-        if self._counted is not None:
-            self._aggregate(*self._counted)
+        if self._totals is not None:
+            self._aggregate(self._totals)
         faults_at = self._room(_WORD_BYTES, _WORD_BYTES * (-(-self._faults // 64)))
         # The end of a block is read to where it begins in the record, which the verifier does not
         # know: it counts the whole size from there.
@@ -290,6 +298,7 @@ class _Lowering:
         self._end = max(self._end, -(-room // _WORD_BYTES) * _WORD_BYTES)
         steps, names = _scheduled(self._steps, self._fields)
         ends = [self._elapsed] if self._elapsed else []
+        ends += [name for name, _, _ in self._totals.computed] if self._totals is not None else []
         return Program(
             tuple(steps),
             tuple([tuple(dict.fromkeys(listed)) for listed in names]),
@@ -471,12 +480,17 @@ class _Lowering:
             case Chosen(condition=condition, nonzero=nonzero, zero=zero):
                 terms = [self._term(one, name) for one in (condition, nonzero, zero)]
                 return self._plain(Select(*terms), name)
+            case OfHit(name="elapsed"):
+                return self._plain(Elapsed(), name)
+            case OfHit(name=of_task):
+                return self._plain(ReadTask(of_task), name)
             case Part(base=base, offset=offset, size=size, when=when):
-                address = self._term(base, name)
-                if when is None:
-                    return self._loaded(address, offset, size, name)
-                condition = self._term(when, name)
-                return self._loaded(address, offset, size, name, condition)
+                where = None if when is None else self._term(when, name)
+                if isinstance(base, int | Part | Calculated | Chosen | OfHit):
+                    address = self._term(base, name)
+                else:  # as a chain that ends there is
+                    address, offset = self._address(Deref(base, offset), name)
+                return self._loaded(address, offset, size, name, where)
             case _:
                 return self._word(term, name)
 
@@ -584,23 +598,17 @@ class _Lowering:
             start = at + size * index
             self._emit_number(found, start, size, name)
 
-    def _aggregate(
-        self, measures: Iterable[tuple[Fetch | None, bool]], task: tuple[str, ...]
-    ) -> None:
+    def _aggregate(self, totals: Totals) -> None:
+        for name, term, store in totals.computed:
+            value, size = self._term(term, name), fixed_bytes(store)
+            at = self._room(size, size)
+            self._slot(name, store, at)
+            self._step(EmitNumber(value, at, size), [name])
         listed = []
-        for fetch, signed in measures:
-            if fetch is None:
-                at = self._room(4, 4)
-                elapsed = self._plain(Elapsed(), "")
-                listed.append(Measured(elapsed, at, _WORD_BYTES, False, NANOSECONDS))
-                continue
-            size = _element_bytes(fetch.store)
-            if isinstance(fetch.value, Deref):
-                found = self._loaded(*self._address(fetch.value, ""), size, "")
-            else:
-                found = self._word(fetch.value, "")
-            listed.append(Measured(found, self._room(4, 4), size, signed))
-        self._step(Aggregate(task, tuple(listed)), ())
+        for term, size, signed in totals.measures:
+            unit = NANOSECONDS if term == OfHit("elapsed") else 1
+            listed.append(Measured(self._term(term, ""), self._room(4, 4), size, signed, unit))
+        self._step(Aggregate(totals.task, tuple(listed)), ())
 
     def _is_loaded(self, one: _Memory) -> bool:
         # A pointer that some chain goes through is there already: it is emitted as a number.

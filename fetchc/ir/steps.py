@@ -68,6 +68,7 @@ __all__ = [
     "ReadCursor",
     "ReadMemory",
     "ReadRegister",
+    "ReadTask",
     "Require",
     "Select",
     "Slot",
@@ -147,14 +148,25 @@ class Elapsed(Record):
     """
 
 
+class ReadTask(Record):
+    """The number of the ``process``, the ``thread`` or the ``cpu`` of the hit."""
+
+    name: str
+
+
 class ReadCursor(Record):
     """The cursor of that number: see :class:`fetchc.ir.fetch.Cursor`."""
 
     number: int
 
 
-OPERATIONS = ("add", "sub", "mul", "div", "and", "or", "lsh", "rsh", "eq", "lt")
-"""Of unsigned numbers of 64 bits, which wrap; ``eq`` and ``lt`` give 1 or 0, ``div`` by 0 0."""
+OPERATIONS = (
+    "add", "sub", "mul", "div", "and", "or", "xor", "lsh", "rsh", "arsh", "eq", "lt"
+)  # fmt: skip
+"""Of unsigned numbers of 64 bits, which wrap; ``eq`` and ``lt`` give 1 or 0, ``div`` by 0 0.
+
+Shifts take 6 bits of the second number; ``arsh`` takes the first one for a signed number.
+"""
 
 
 class Arithmetic(Record):
@@ -348,6 +360,7 @@ Step = (
     | LoadBias
     | Elapsed
     | ContextAddress
+    | ReadTask
     | ReadCursor
     | ReadMemory
     | Arithmetic
@@ -431,6 +444,7 @@ def operands(step: Step) -> tuple[int, ...]:
     match step:
         case (
             ReadRegister()
+            | ReadTask()
             | ReadCursor()
             | Constant()
             | LoadBias()
@@ -467,6 +481,7 @@ def renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
     match step:
         case (
             ReadRegister()
+            | ReadTask()
             | ReadCursor()
             | Constant()
             | LoadBias()

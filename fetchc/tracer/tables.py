@@ -115,6 +115,14 @@ class Cell:
         else:
             self.beyond += many
 
+    def in_step(self, step: Number, index: int) -> Cell:
+        """A cell of the same numbers, which are all in one linear bucket."""
+        cell = Cell(step)
+        cell.linear = {index: self.count}
+        cell.count, cell.total, cell.buckets = self.count, self.total, self.buckets
+        cell.smallest, cell.largest = self.smallest, self.largest
+        return cell
+
     def merge(self, other: Cell) -> None:
         """Count all that ``other`` has counted; raises ValueError where its buckets differ."""
         if other.step != self.step:

@@ -15,8 +15,8 @@ from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import Maps, Point, Target
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
-from fetchc.ir.fetch import Calculated, Deref, Register, StackPointer
-from fetchc.ir.step_lowering import call_steps, counting_steps, steps_of
+from fetchc.ir.fetch import Calculated, Deref, OfHit, Register, StackPointer
+from fetchc.ir.step_lowering import Totals, call_steps, counting_steps, steps_of
 from fetchc.ir.steps import HEADER, TIMED_BITS
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.counting import Counting, row_of
@@ -30,7 +30,7 @@ OPEN = 10  # the map of open calls
 PLAN = Plan("", "ev", "", None, "entry", 0, (), ())
 PUSHED = 8
 STACK_END = 0x9000
-COUNTS = counting_steps([], [(None, False)], (), "sp", "ax")
+COUNTS = counting_steps([], Totals((), ((OfHit("elapsed"), 8, False),), ()), "sp", "ax")
 RECORDS = steps_of([], "sp", "ax", ELAPSED)
 
 
@@ -64,7 +64,7 @@ class Thread:
 
     def counted(self) -> Cell:
         """All times of the map."""
-        together, counting = Row([0]), Counting(PLAN, (LATENCY,), (COUNTS,))
+        together, counting = Row([0]), Counting(PLAN, ((LATENCY, 0),), (COUNTS,))
         machine = self.machine
         for key, place in machine.entries.items():
             value = bytes(machine.values[place : place + machine.value_size])

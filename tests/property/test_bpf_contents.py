@@ -29,7 +29,7 @@ from fetchc.ir.fetch import (
     Text,
     Word,
 )
-from fetchc.ir.step_lowering import counting_steps, steps_of
+from fetchc.ir.step_lowering import Totals, counting_steps, steps_of
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.plan_programs import format_of
@@ -285,7 +285,10 @@ def test_short_contents_are_keys(size: int, counts: bool) -> None:
             ),
         )
     ]
-    keyed, whole = counting_steps(fields, (), (), "sp", "ax"), steps_of(fields, "sp", "ax")
+    keyed, whole = (
+        counting_steps(fields, Totals((), (), ()), "sp", "ax"),
+        steps_of(fields, "sp", "ax"),
+    )
     state, context = state_of(listed), bytearray(168)
     for name, value in state.registers.items():
         struct.pack_into("<Q", context, X86.registers[name], value)

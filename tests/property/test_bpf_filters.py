@@ -159,8 +159,7 @@ def test_an_order_of_other_signs_is_noticed() -> None:
     found = passing(PLAN, FIELDS, condition)
     assert found is not None
     assert Thread(2**32 - 1, 0, "").recorded(found)
-    as_unsigned = dict(FIELDS)
-    as_unsigned["s32"] = Fetch(Register("di"), Scalar("u", 32))
-    wrong = passing(PLAN, tuple(as_unsigned.items()), condition)
+    as_unsigned = EventValue("s32", Leaf("s32", Decode("integer", 32)))
+    wrong = passing(PLAN.replaced(values=(as_unsigned,)), FIELDS, condition)
     assert wrong is not None
     assert not Thread(2**32 - 1, 0, "").recorded(wrong)

@@ -47,7 +47,7 @@ from fetchc.ir.fetch import (
     relocated,
 )
 from fetchc.ir.fetch_rules import verify
-from fetchc.ir.step_lowering import counting_steps, steps_of, unsupported
+from fetchc.ir.step_lowering import Totals, counting_steps, steps_of, unsupported
 from fetchc.ir.steps import (
     ADDRESS,
     CHANGED,
@@ -689,7 +689,8 @@ def counted(program: Program, machine: BpfMachine, shared: bool = False) -> None
 
 def plan_of(measures: tuple[str, ...], program: Program) -> Counting:
     """How a plan of such measures is counted."""
-    return Counting(Plan("", "ev", "", None, "entry", 0, (), ()), measures, (program,))
+    plan = Plan("", "ev", "", None, "entry", 0, (), ())
+    return Counting(plan, tuple([(one, 0) for one in measures]), (program,))
 
 
 @given(
@@ -702,9 +703,8 @@ def plan_of(measures: tuple[str, ...], program: Program) -> Counting:
 def test_the_kernel_counts_what_the_reader_would(
     hits: list[tuple[int, int]], bits: int, signed: bool, shared: bool, task: set[str]
 ) -> None:
-    one = Fetch(Register("di"), Scalar("s" if signed else "u", bits))
-    two = Fetch(Register("si"), Scalar("u", 64))
-    program = counting_steps([], [(one, signed), (two, False)], tuple(task), "sp", "ax")
+    measures = (Register("di"), bits // 8, signed), (Register("si"), 8, False)
+    program = counting_steps([], Totals((), measures, tuple(task)), "sp", "ax")
     wanted, machine = Table([0, 0]), counting_machine(program, hits[0])
     for values in hits:
         machine.context = counting_machine(program, values).context
@@ -735,7 +735,7 @@ def test_the_kernel_counts_what_the_reader_would(
 def test_a_key_has_what_the_steps_say(listed: list[Fetch], seed: int, shared: bool) -> None:
     # Of any fields that a program's stack has room for; a fetch that fails is not counted.
     keys = sound(listed)
-    program = counting_steps(keys, [(Fetch(Register("di"), Scalar("u", 8)), False)], (), "sp", "ax")
+    program = counting_steps(keys, Totals((), ((Register("di"), 1, False),), ()), "sp", "ax")
     memory, registers = fetches.memory(seed)
     said = record(program, State(registers, memory.read, fetches.BIAS, b"task"), 64)
     machine = counting_machine(program, ())
@@ -760,24 +760,23 @@ def test_a_key_has_nothing_that_nobody_asks_for() -> None:
     # The kernel hashes and compares it at each hit: the plan's number, and a bucket with its room.
     plan = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("act").plan(["by"], "fetchc")
 
-    def lowered(fields: Any, measures: Any, task: tuple[str, ...]) -> Program:
-        return counting_steps(fields, measures, task, "sp", "ax")
+    def lowered(fields: Any, totals: Totals) -> Program:
+        return counting_steps(fields, totals, "sp", "ax")
 
     def room(program: Program) -> bool:
         assert X86 is not None
         return fits(program, X86, bpf_rules((6, 18)))
 
     for of_task, always, size in (((), (), 12), (("cpu",), (), 16), ((), (COMM,), 36)):
-        found = counting(plan, ("by",), (), of_task, always, lowered, room)
+        found = counting(plan, (("by", 0),), (), of_task, always, lowered, room)
         assert found is not None
         assert key_bytes(found.programs[0]) == size
 
 
 @pytest.mark.parametrize("measures", [1, 9, 10, 14])
 def test_a_table_that_a_program_has_no_room_for_is_known_before(measures: int) -> None:
-    each = [(Fetch(Deref(Register("di"), 8 * at), Scalar("u", 64)), False)
-            for at in range(measures)]  # fmt: skip
-    program = counting_steps([], each, (), "sp", "ax")
+    each = tuple([(Part(Register("di"), 8 * at, 8), 8, False) for at in range(measures)])
+    program = counting_steps([], Totals((), each, ()), "sp", "ax")
     assert X86 is not None
     assert fits(program, X86, bpf_rules((6, 18))) == (measures < 10)
     if measures < 10:
@@ -789,8 +788,8 @@ def test_a_table_that_a_program_has_no_room_for_is_known_before(measures: int) -
 
 def test_what_cannot_be_counted_is_recorded() -> None:
     text = Fetch(Deref(Register("di"), 0), Text())
-    number = Fetch(Register("si"), Scalar("u", 64))
-    program = counting_steps([("t", text)], [(number, False)], (), "sp", "ax")
+    measures = ((Register("si"), 8, False),)
+    program = counting_steps([("t", text)], Totals((), measures, ()), "sp", "ax")
     for start, hits, most in ((0x5000, 1, 9), (0x4000, 0, 9), (0x5000, 0, 0)):
         machine = counting_machine(program, (start, 3), most)
         counted(program, machine)
@@ -804,7 +803,7 @@ def test_what_cannot_be_counted_is_recorded() -> None:
 
 
 def test_ends_are_right_where_others_count_at_the_same_time() -> None:
-    program = counting_steps([], [(Fetch(Register("di"), Scalar("u", 64)), False)], (), "sp", "ax")
+    program = counting_steps([], Totals((), ((Register("di"), 8, False),), ()), "sp", "ax")
     machine = counting_machine(program, (10,))
     raised: list[int] = []
 

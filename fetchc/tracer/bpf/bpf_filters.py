@@ -6,10 +6,13 @@ behind the end of a shorter one may not be there; such a hit is recorded, and th
 
 from __future__ import annotations
 
-from fetchc.ir.fetch import Calculated, Contents, Deref, Part, Scalar, Text
+from fetchc.ir.arithmetic import Number
+from fetchc.ir.fetch import Calculated, Contents, Decode, Deref, OfHit, Part, Scalar, Text
+from fetchc.ir.steps import NANOSECONDS
 from fetchc.record import Record, assert_never
-from fetchc.tracer.bpf.counting import guards_fail, is_plain
-from fetchc.tracer.filter_conditions import All, AnyOf, Condition, comparison
+from fetchc.tracer.bpf.computed_terms import Numeral, compared, guards_fail, numeral
+from fetchc.tracer.bpf.counting import is_plain
+from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts, comparison
 from fetchc.tracer.value_shapes import Leaf, StringShape
 
 TYPE_CHECKING = False
@@ -35,46 +38,81 @@ class Passing(Record):
     whole: bool
 
 
-def passing(plan: Plan, fields: tuple[tuple[str, Fetch], ...], filter: Filter) -> Passing | None:
+def passing(
+    plan: Plan, fields: tuple[tuple[str, Fetch], ...], filter: Filter, timed: bool = False
+) -> Passing | None:
     """What the kernel can test of a filter; None: nothing.
 
-    The expressions of ``filter`` are the labels of their values.
+    The expressions of ``filter`` are the labels of their values. ``timed``: the program has the
+    time since the entry.
     """
-    return _passing(plan, dict(fields), filter)
+    return _passing(plan, dict(fields), filter, timed)
 
 
-def _passing(plan: Plan, fetches: Mapping[str, Fetch], filter: Filter) -> Passing | None:
+def _passing(
+    plan: Plan, fetches: Mapping[str, Fetch], filter: Filter, timed: bool
+) -> Passing | None:
     match filter:
         case All(parts=parts):
-            found = [_passing(plan, fetches, part) for part in parts]
+            found = [_passing(plan, fetches, part, timed) for part in parts]
             taken = [one for one in found if one is not None]
             if not taken:
                 return None
             whole = len(taken) == len(parts) and all(one.whole for one in taken)
             return Passing(_every([one.condition for one in taken]), whole)
         case AnyOf(parts=parts):
-            either = [_passing(plan, fetches, part) for part in parts]
+            either = [_passing(plan, fetches, part, timed) for part in parts]
             none: Term = 1
             for one in either:
                 if one is None:
                     return None
                 none = Calculated("and", none, _is(one.condition, 0))
             return Passing(_is(none, 0), all(one is not None and one.whole for one in either))
+        case Condition(expression="$function"):
+            return Passing(int(accepts(filter)(plan.function)), True)
+        case Condition(expression="$latency"):
+            return _of_time(filter) if timed else None
         case Condition():
-            shapes = {one.label: one.shape for one in plan.values}
-            shape = shapes.get(filter.expression)
-            if isinstance(shape, StringShape):
-                return _of_length(shape, fetches, filter)
-            condition = _compared(plan, fetches, filter)
-            if condition is None:
-                return None
-            # The reader compares nothing but the field, and refuses no more than what failed.
-            whole = False
-            if isinstance(shape, Leaf):
-                whole = shape.decode.kind in _AS_STORED and guards_fail(shape.guards)
-            return Passing(condition, whole)
+            return _of_value(plan, fetches, filter)
         case _:
             assert_never(filter)
+
+
+def _of_value(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) -> Passing | None:
+    shapes = {one.label: one.shape for one in plan.values}
+    shape = shapes.get(condition.expression)
+    if isinstance(shape, StringShape):
+        return _of_length(shape, fetches, condition)
+    of_task = _OF_TASK.get(condition.expression)
+    number = None if of_task is None else Numeral(OfHit(of_task), Number(32, False))
+    if shape is not None:
+        number = numeral(shape, fetches)
+    constant = condition.constant
+    if number is not None and isinstance(constant, int) and constant <= _MASK:
+        return Passing(compared(number, condition.operator, int(constant)), True)
+    in_field = _compared(plan, fetches, condition)
+    if in_field is None:
+        return None
+    # The reader compares nothing but the field, and refuses no more than what failed.
+    whole = False
+    if isinstance(shape, Leaf):
+        whole = shape.decode.kind in _AS_STORED and guards_fail(shape.guards)
+    return Passing(in_field, whole)
+
+
+_OF_TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu"}
+
+
+def _of_time(condition: Condition) -> Passing | None:
+    # Microseconds, rounded to nanoseconds.
+    constant = condition.constant
+    if isinstance(constant, str) or constant is None or condition.operator == "&":
+        return None
+    time = round(constant * NANOSECONDS)
+    if time / NANOSECONDS != constant:
+        return None
+    elapsed = Numeral(OfHit("elapsed"), Number(64, False))
+    return Passing(compared(elapsed, condition.operator, time), True)
 
 
 def _of_length(
@@ -108,43 +146,20 @@ def _of_length(
 
 
 def _compared(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) -> Term | None:
-    compared = comparison(plan, condition)
-    fetch = None if compared is None else fetches.get(compared.field)
-    if compared is None or fetch is None:
+    field = comparison(plan, condition)
+    fetch = None if field is None else fetches.get(field.field)
+    if field is None or fetch is None:
         return None
     value, store = fetch.value, fetch.store
-    if isinstance(compared.constant, str):
+    if isinstance(field.constant, str):
         if not isinstance(store, Text) or not isinstance(value, Deref):
             return None
-        return _text(Part(value.base, value.offset, 0), compared.operator, compared.constant)
+        return _text(Part(value.base, value.offset, 0), field.operator, field.constant)
     if not isinstance(store, Scalar):
         return None
-    number: Term = value
-    if isinstance(value, Deref):
-        number = Part(value.base, value.offset, store.bits // 8)
-    return _number(number, store, compared.operator, compared.constant)
-
-
-def _number(number: Term, store: Scalar, symbol: str, constant: int) -> Term:
-    mask = (1 << store.bits) - 1
-    if symbol == "&":
-        return _is(_is(Calculated("and", number, constant & mask), 0), 0)
-    half = 1 << store.bits - 1 if store.kind == "s" else 0  # then the order is that of no sign
-    left = Calculated("and", Calculated("add", number, half), mask)
-    right = constant + half
-    match symbol:
-        case "==":
-            return _is(left, right)
-        case "!=":
-            return _is(_is(left, right), 0)
-        case "<":
-            return Calculated("lt", left, right)
-        case ">=":
-            return _is(Calculated("lt", left, right), 0)
-        case ">":
-            return Calculated("lt", right, left)
-        case _:
-            return _is(Calculated("lt", right, left), 0)
+    as_stored = Leaf(field.field, Decode("integer", store.bits, store.kind == "s"))
+    number = numeral(as_stored, fetches)
+    return None if number is None else compared(number, field.operator, field.constant)
 
 
 def _text(start: Part, symbol: str, constant: str) -> Term | None:

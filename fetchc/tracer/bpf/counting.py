@@ -10,41 +10,40 @@ from __future__ import annotations
 import struct
 
 from fetchc.emit.bpf_counting import Entry
-from fetchc.ir.fetch import Calculated
-from fetchc.ir.steps import Aggregate, Loop
+from fetchc.ir.fetch import Calculated, Decode, OfHit, Scalar
+from fetchc.ir.step_lowering import Totals
+from fetchc.ir.steps import NANOSECONDS, Aggregate, Loop
 from fetchc.record import Record
+from fetchc.tracer.bpf.computed_terms import (
+    Numeral,
+    decoded,
+    guards_fail,
+    multiples,
+    numeral,
+    stored,
+)
 from fetchc.tracer.events import COMM, LATENCY
-from fetchc.tracer.guards import LOWEST
 from fetchc.tracer.tables import Cell, Row
 from fetchc.tracer.value_shapes import Leaf, texts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from fetchc.ir.fetch import Fetch, Term, Value
     from fetchc.ir.steps import Measured, Program
-    from fetchc.tracer.events import Plan
+    from fetchc.tracer.events import EventValue, Plan
     from fetchc.tracer.tables import Number
-    from fetchc.tracer.value_shapes import Guard
+    from fetchc.tracer.value_shapes import Shape
 
     Identify = Callable[[Term, Term | None], Program]
+    Fields = tuple[tuple[str, Fetch], ...]
+    Lower = Callable[[Fields, Totals], Program]
 
-    Measures = tuple[tuple[Fetch | None, bool], ...]
-    Lower = Callable[[tuple[tuple[str, Fetch], ...], Measures, tuple[str, ...]], Program]
-
-__all__ = [
-    "Counting",
-    "Entering",
-    "counting",
-    "guards_fail",
-    "identified",
-    "is_plain",
-    "row_of",
-]
+__all__ = ["Counting", "Entering", "counting", "identified", "is_plain", "row_of"]
 
 _KINDS = ("integer", "duration", "enum", "pointer")
-_MOST_STEPS = 64
+_MOST_STEPS = 512
 _MASK = (1 << 64) - 1
 
 
@@ -52,12 +51,13 @@ class Counting(Record):
     """How hits of a plan are counted: a program for each of its definitions.
 
     ``plan`` has the values that keys and filters need. ``measures`` are the labels of the numbers
-    to count, some maybe twice; each of them has one place in the entries. ``calls``, at returns of
-    calls that are timed, identify those. ``passed``: a program has applied the whole filter before.
+    to count, each with the step of its linear buckets (0: there are none), some labels maybe twice;
+    each of them has one place in the entries. ``calls``, at returns of calls that are timed,
+    identify those. ``passed``: a program has applied the whole filter before.
     """
 
     plan: Plan
-    measures: tuple[str, ...]
+    measures: tuple[tuple[str, int], ...]
     programs: tuple[Program, ...]
     calls: tuple[Program, ...] = ()
     passed: bool = False
@@ -96,7 +96,7 @@ def identified(
 
 def counting(
     plan: Plan,
-    measures: tuple[str, ...],
+    measures: tuple[tuple[str, int], ...],
     labels: Iterable[str],
     task: tuple[str, ...],
     always: Iterable[str],
@@ -106,12 +106,19 @@ def counting(
 ) -> Counting | None:
     """How the kernel counts ``measures`` by the values ``labels`` and ``task``; None: it cannot.
 
-    ``always`` are fields of every key. ``lower`` makes the steps of fields, measures (whether they
-    are signed) and what is said of the task, and ``fits`` says whether a program has room for them.
-    ``calls`` have the time that is the measure LATENCY.
+    ``always`` are fields of every key. ``lower`` makes the steps, and ``fits`` says whether a
+    program has room for them. ``calls`` have the time that is the measure LATENCY.
     """
-    wanted = set(labels)
-    keyed = plan.replaced(values=tuple([one for one in plan.values if one.label in wanted]))
+    wanted, places = set(labels), dict[str, str]()
+    values: list[EventValue] = []
+    for one in plan.values:
+        if one.label in wanted:
+            place = _COMPUTED.format(len(values))
+            shape = _in_one_field(one.shape, dict(plan.fields[0]), place)
+            if shape is not one.shape:
+                places[one.label] = place
+            values.append(one.replaced(shape=shape))
+    keyed = plan.replaced(values=tuple(values))
     # A field that no value names continues an object that begins in the field before it.
     kept = _used_texts(keyed)
     apart = {COMM, *_used_texts(plan)} - set(always) | {one.field for one in plan.fault_probes}
@@ -120,23 +127,75 @@ def counting(
     programs = []
     for fields in plan.fields:
         fetches = dict(fields)
-        numbers: list[tuple[Fetch | None, bool]] = []
-        for label in dict.fromkeys(measures):
-            if label == LATENCY and calls:
-                numbers.append((None, False))
-                continue
-            leaf = shapes.get(label)
-            if not isinstance(leaf, Leaf) or not is_plain(leaf, fetches[leaf.field]):
+        computed = []
+        for label, place in places.items():
+            found = numeral(shapes[label], fetches)
+            if found is None:
                 return None
-            numbers.append((fetches[leaf.field], leaf.decode.signed))
+            computed.append((place, found.term, _store(found)))
+        numbers: list[tuple[Term, int, bool]] = []
+        for label in dict.fromkeys([label for label, _ in measures]):
+            measured = _measured(label, shapes, fetches, timed=bool(calls))
+            if measured is None:
+                return None
+            numbers.append(measured)
+        for number, (label, step) in enumerate(measures):
+            if step and label == LATENCY:
+                computed.append((_STEP.format(number), _of_time(step), _STEPS))
+            elif step:
+                found = numeral(shapes[label], fetches)
+                if found is None:
+                    return None
+                computed.append((_STEP.format(number), multiples(found, step), _STEPS))
         keys = tuple([(name, fetch) for name, fetch in fields if name not in apart])
-        program = lower(keys, tuple(numbers), task)
+        program = lower(keys, Totals(tuple(computed), tuple(numbers), task))
         if any(isinstance(step, Loop) for step in program.steps):
             return None
         if len(program.steps) > _MOST_STEPS or not fits(program):
             return None
         programs.append(program)
     return Counting(keyed, measures, tuple(programs), calls) if programs else None
+
+
+# Fields of a key that are computed: a value, which multiple of its step a measure has reached.
+_COMPUTED, _STEP = "computed{}", "step{}"
+_STEPS = Scalar("s", 64)
+
+
+def _in_one_field(shape: Shape, fetches: Mapping[str, Fetch], place: str) -> Shape:
+    # A value that is computed is in the key as it is, and not by what it is computed of.
+    found = None if isinstance(shape, Leaf) else numeral(shape, fetches)
+    if found is None:
+        return shape
+    store, decode = _store(found), decoded(shape)
+    if found.number.bits == 1:
+        return Leaf(place, Decode("bool", 8))
+    return Leaf(place, decode.replaced(bits=store.bits, signed=found.number.signed))
+
+
+def _store(found: Numeral) -> Scalar:
+    bits = max(8, 1 << (found.number.bits - 1).bit_length())
+    return Scalar("s" if found.number.signed else "u", bits)
+
+
+def _measured(
+    label: str, shapes: Mapping[str, Shape], fetches: Mapping[str, Fetch], timed: bool
+) -> tuple[Term, int, bool] | None:
+    # A term, the bytes of it that are the number, whether that is signed.
+    if label == LATENCY and timed:
+        return OfHit("elapsed"), 8, False
+    shape = shapes.get(label)
+    if shape is None:
+        return None
+    if isinstance(shape, Leaf) and is_plain(shape, fetches[shape.field]):
+        found = stored(shape, fetches)
+        return None if found is None else (*found, shape.decode.signed)
+    number = numeral(shape, fetches)
+    return None if number is None else (number.term, 8, number.number.signed)
+
+
+def _of_time(step: int) -> Term:
+    return Calculated("div", OfHit("elapsed"), NANOSECONDS * step)
 
 
 def _used_texts(plan: Plan) -> set[str]:
@@ -157,11 +216,6 @@ def is_plain(leaf: Leaf, fetch: Fetch) -> bool:
     return whole and guards_fail(leaf.guards) and decode.kind in _KINDS
 
 
-def guards_fail(guards: Iterable[Guard]) -> bool:
-    """Whether a load fails wherever a guard says so: what it takes for no address has no memory."""
-    return all(0 <= guard.moved < LOWEST and not guard.kernel for guard in guards)
-
-
 def row_of(
     counting: Counting, program: Program, record: bytes, value: bytes, before: bytes | None = None
 ) -> Row:
@@ -174,10 +228,10 @@ def row_of(
     aggregate = program.steps[-1]
     assert isinstance(aggregate, Aggregate)
     before = before or bytes(len(value))
-    row = Row([0 for _ in counting.measures])
+    row = Row([])
     row.hits = _hits(value) - _hits(before)
     cells = {}
-    for number, label in enumerate(dict.fromkeys(counting.measures)):
+    for number, label in enumerate(dict.fromkeys([label for label, _ in counting.measures])):
         one, at = aggregate.measures[number], Entry.at(number)
         cell = cells[label] = _cell(one, value, at)
         cell.total = _in_ones(cell.total - _cell(one, before, at).total, one.unit)
@@ -185,7 +239,13 @@ def row_of(
         cell.largest = _in_ones(cell.largest or 0, one.unit)
         cell.count = row.hits
         cell.buckets = {struct.unpack_from("=i", record, one.at)[0]: row.hits}
-    row.cells = [cells[label] for label in counting.measures]
+    places = {slot.name: slot.at for slot in program.slots}
+    for number, (label, step) in enumerate(counting.measures):
+        cell = cells[label]
+        if step:
+            (index,) = struct.unpack_from("=q", record, places[_STEP.format(number)])
+            cell = cell.in_step(step, index)
+        row.cells.append(cell)
     return row
 
 

@@ -6,9 +6,16 @@ import os
 from functools import lru_cache
 
 from fetchc.emit.bpf_counting import fits
-from fetchc.emit.bpf_steps import TooLarge, text_rooms
+from fetchc.emit.bpf_steps import ELAPSED, TooLarge, text_rooms, value_places
 from fetchc.ir.fetch import Symbol
-from fetchc.ir.step_lowering import call_steps, counting_steps, filter_steps, steps_of, unsupported
+from fetchc.ir.step_lowering import (
+    Totals,
+    call_steps,
+    counting_steps,
+    filter_steps,
+    steps_of,
+    unsupported,
+)
 from fetchc.ir.steps import ADDRESS, PROCESS, LoadBias, Loop
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_filters import passing
@@ -43,7 +50,7 @@ __all__ = [
     "unable",
 ]
 
-_FILTER_STEPS = 256
+_FILTER_STEPS = 512
 _NO_ROOM = 1 << 16  # more bytes than any string of a record has
 
 
@@ -126,15 +133,15 @@ def _registers() -> tuple[str, str]:
 
 def counting_of(
     plan: Plan,
-    measures: tuple[str, ...],
+    measures: tuple[tuple[str, int], ...],
     labels: Iterable[str],
     task: tuple[str, ...],
     calls: tuple[Program, ...] = (),
 ) -> Counting | None:
     """How the running kernel counts hits of ``plan``; None where the reader has to.
 
-    ``measures`` are the labels of the numbers to count, ``labels`` those of the values that keys
-    and filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
+    ``measures`` are as those of :class:`Counting`, ``labels`` those of the values that keys and
+    filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
     are what :func:`calls_of` gives of a plan of returns.
     """
     rules, machine = running()
@@ -158,28 +165,28 @@ def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple
     return identified(plan, place, pushed, stack, end, identify)
 
 
-def filter_of(plan: Plan, filter: Filter) -> tuple[tuple[Program, ...], bool]:
+def filter_of(plan: Plan, filter: Filter, timed: bool) -> tuple[tuple[Program, ...], bool]:
     """The programs of a filter, for each definition of a plan, and whether they test all of it.
 
-    None of them where they test nothing.
+    None of them where they test nothing. ``timed``: the program has the time since the entry.
     """
-    found = [passing(plan, fields, filter) for fields in plan.fields]
+    found = [passing(plan, fields, filter, timed) for fields in plan.fields]
     programs = []
     for one in found:
         program = None if one is None else filter_steps(one.condition, *_registers())
         if program is None or len(program.steps) > _FILTER_STEPS:
+            return (), False
+        try:
+            value_places(program.steps, running()[0].stack_bytes, -ELAPSED, ())
+        except TooLarge:
             return (), False
         programs.append(program)
     return tuple(programs), bool(found) and all(one is not None and one.whole for one in found)
 
 
 @lru_cache(maxsize=1024)
-def _counting_program(
-    fields: tuple[tuple[str, Fetch], ...],
-    measures: tuple[tuple[Fetch | None, bool], ...],
-    task: tuple[str, ...],
-) -> Program:
-    return counting_steps(fields, measures, task, *_registers())
+def _counting_program(fields: tuple[tuple[str, Fetch], ...], totals: Totals) -> Program:
+    return counting_steps(fields, totals, *_registers())
 
 
 def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
