@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import subprocess
 from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fetchc.tracer.bpf import bpf_session
+from fetchc.ir.fetch import Calculated
+from fetchc.tracer.bpf import bpf_session, counting
+from fetchc.tracer.bpf.bpf_session import BpfSession
+from fetchc.tracer.events import Event
+from fetchc.tracer.tables import Row
+from tests.live.test_operators import c_program
 from tests.live.traced import trace
 from tests.support.go_programs import go_program
 from tests.support.toolchains import GO_VERSIONS, require
@@ -189,3 +197,191 @@ def test_intervals_together_are_the_whole(program: Path, capfd: pytest.CaptureFi
         name = row["key"][0]
         assert row["hits"] == COUNTS[name]
         assert row["values"]["$latency"]["total"] == pytest.approx(sums[name + " in us"])
+
+
+# ------------------------------------------------------------------------------
+# Drawn tables: rows of the kernel, of the reader, and of what the program says of itself.
+
+SEEDS = range(*(int(one) for one in os.environ.get("FETCHC_SEEDS", "20-21").split("-")))
+LONG = bool(os.environ.get("FETCHC_LONG"))
+OPERATORS: dict[str, Callable[[int, int], bool]] = {
+    "==": int.__eq__, "!=": int.__ne__, "<": int.__lt__, "<=": int.__le__, ">": int.__gt__,
+    ">=": int.__ge__,
+}  # fmt: skip
+Call = dict[str, int | None]
+
+
+class Question:
+    """Options of a table, drawn from expressions whose values at each call are known."""
+
+    def __init__(self, chosen: random.Random, calls: list[Call]) -> None:
+        texts = [one for one in calls[0] if "," not in one]
+        few = [one for one in texts if len({call[one] for call in calls}) < 40]
+        self.keys = chosen.sample(few, chosen.choice((0, 1, 1, 2)))
+        self.sums = chosen.sample(texts, chosen.choice((0, 1, 2)))
+        self.linear = {one: chosen.choice((1, 7, 1000, 1 << 40)) for one in texts[:1]}
+        if not self.sums and not self.keys:
+            self.sums = texts[:1]
+        self.tests: list[tuple[str, str, int]] = []
+        for one in chosen.sample(texts, chosen.choice((0, 1, 2))):
+            values = [found for call in calls if (found := call[one]) is not None] or [0]
+            operator = chosen.choice(list(OPERATORS))
+            self.tests.append((one, operator, chosen.choice([0, *values])))
+        self.joined = chosen.choice(("&&", "||"))
+        self._calls = [call for call in calls if self._passes(call)]
+
+    def _passes(self, call: Call) -> bool:
+        passed = [
+            (value := call[text]) is not None and OPERATORS[operator](value, constant)
+            for text, operator, constant in self.tests
+        ]
+        return not passed or (all if self.joined == "&&" else any)(passed)
+
+    @property
+    def words(self) -> list[str]:
+        """The options."""
+        found = [word for one in self.sums for word in ("--sum", one)]
+        if self.sums:
+            found += [
+                word for one, step in self.linear.items() for word in ("--linear", f"{step},{one}")
+            ]
+        if self.keys:
+            found += ["--by" if self.sums else "--count-by", ",".join(self.keys)]
+        if self.tests:
+            conditions = [
+                f"({text}) {operator} {constant}" for text, operator, constant in self.tests
+            ]
+            found += ["--filter", f" {self.joined} ".join(conditions)]
+        return found
+
+    def rows(self) -> dict[object, object]:
+        """The hits of each key, or what its numbers are, by the key and the measure."""
+        by_key: dict[tuple[int | None, ...], list[Call]] = {}
+        for call in self._calls:
+            by_key.setdefault(tuple([call[one] for one in self.keys]), []).append(call)
+        if not self.sums:
+            return {key: len(hits) for key, hits in by_key.items()}
+        found: dict[object, object] = {}
+        for key, hits in by_key.items():
+            measures = [("sum", one) for one in self.sums]
+            measures += [("histogram", one) for one in self.linear]
+            for kind, one in measures:
+                numbers = [value for call in hits if (value := call[one]) is not None]
+                found[key, kind, one] = (
+                    len(numbers), sum(numbers), min(numbers, default=None),
+                    max(numbers, default=None),
+                )  # fmt: skip
+            for one, step in self.linear.items():
+                numbers = [
+                    value // step * step for call in hits if (value := call[one]) is not None
+                ]
+                found[key, "buckets", one] = Counter(numbers)
+        return found
+
+
+def told(lines: list[dict[str, Any]]) -> dict[object, object]:
+    """The same of the lines of a table."""
+    found: dict[object, object] = {}
+    for line in lines:
+        single = isinstance(line["by"], str)
+        key = (line["key"],) if single else tuple(line["key"] or ())
+        kind = next((one for one in ("sum", "histogram") if one in line), None)
+        if kind is None:
+            found[key] = line["count"]
+            continue
+        if line[kind] == "(all)":
+            continue  # the sums together
+        numbers = line["count"], line["total"], line["smallest"], line["largest"]
+        found[key, kind, line[kind]] = numbers
+        if kind == "histogram":
+            buckets = {low: count for low, _, count in line["buckets"] if count}
+            found[key, "buckets", line[kind]] = buckets
+    return found
+
+
+@pytest.fixture(scope="module", params=SEEDS)
+def drawn(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """A program, and what its expressions are at each call."""
+    require_bpf()
+    folder = tmp_path_factory.mktemp("drawn")
+    path, texts = c_program(folder, request.param, "gcc", ".c", 16, 300, real=0)
+    done = subprocess.run([path], capture_output=True, text=True, check=True, timeout=60)
+    calls: list[Call] = []
+    for line in done.stdout.splitlines():
+        values = [None if word == "-" else int(word[1:]) for word in line.split()]
+        calls.append(dict(zip(texts, values, strict=True)))
+    return path, calls, random.Random(request.param)
+
+
+def asked(
+    capfd: pytest.CaptureFixture[str], path: Path, engine: str, words: list[str]
+) -> list[dict[str, Any]]:
+    done = trace(
+        capfd, "--engine", engine, "-v", *words, "-f", "take", "--format", "jsonl", "-x", path,
+        "--", path,
+    )  # fmt: skip
+    assert done.status == 0, (words, done.errors)
+    assert ("the kernel counts" in done.errors) == (engine == "bpf"), (words, done.errors)
+    return [json.loads(line) for line in done.lines if line.startswith("{")]
+
+
+def test_drawn_tables_are_those_of_the_reader_and_of_the_program(
+    drawn: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, calls, chosen = drawn
+    hits, entries = 0, BpfSession.counted
+
+    def noted(session: BpfSession) -> Iterator[tuple[Event, Row]]:
+        nonlocal hits
+        for event, row in entries(session):
+            hits += row.hits
+            yield event, row
+
+    monkeypatch.setattr(BpfSession, "counted", noted)
+    for _ in range(20 if LONG else 2):
+        question = Question(chosen, calls)
+        wanted = question.rows()
+        lines = asked(capfd, path, "bpf", question.words)
+        assert told(lines) == wanted, question.words
+        if LONG:
+            theirs = asked(capfd, path, "tracefs", question.words)
+            assert sorted(map(json.dumps, theirs)) == sorted(map(json.dumps, lines))
+    assert hits > 100
+
+
+def test_a_wrong_multiple_is_noticed(
+    drawn: Any, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, calls, _ = drawn
+    question = Question(random.Random(1), calls)
+    question.sums, question.keys, question.linear = ["-(e->i)"], [], {"-(e->i)": 10}
+    wanted = told(asked(capfd, path, "tracefs", question.words))
+    assert told(asked(capfd, path, "bpf", question.words)) == wanted
+    # Rounded to 0, as machines divide.
+    monkeypatch.setattr(
+        counting, "multiples", lambda found, step: Calculated("div", found.term, step)
+    )
+    assert told(asked(capfd, path, "bpf", question.words)) != wanted
+
+
+def test_a_summary_has_the_times_of_all_calls(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    functions = [word for name in COUNTS for word in ("-f", name)]
+    for words, counts in (
+        ((), COUNTS),
+        (("--filter", '$latency >= 4000 && $cpu < 10000 && $function == "nap"'), {"nap": 20}),
+        (("--filter", '$function == "even" && $latency > 0.001'), {"even": COUNTS["even"]}),
+    ):
+        done = trace(
+            capfd, "--latency", "--summary", "-v", "--json", *words, *functions, "-x", program,
+            "--", program,
+        )  # fmt: skip
+        assert "bpf: the kernel counts" in done.errors
+        lines = {line["summary"]: line for line in done.objects}
+        assert {name: line["hits"] for name, line in lines.items()} == counts
+        assert all(line["latency_us"]["count"] == line["hits"] for line in lines.values())
+        if "nap" in lines:
+            times, own = lines["nap"]["latency_us"], int(done.program[-1].split()[1]) / 20
+            assert 5000 < times["mean"] < own < times["mean"] * 1.2
+            assert times["mean"] <= times["max"]

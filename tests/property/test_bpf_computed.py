@@ -78,12 +78,9 @@ def operations(inner: st.SearchStrategy[OperandShape]) -> st.SearchStrategy[Oper
         count = {"-1": 1, "~": 1, "!": 1, "convert": 1, "?:": 3, "[]": 4}.get(operator, 2)
         operands = [draw(inner) for _ in range(count)]
         result = number
-        if operator in ("&&", "||", "?:"):
-            operands = [truth(one) if at == 0 or operator != "?:" else one
-                        for at, one in enumerate(operands)]  # fmt: skip
         if operator in ("&&", "||"):
-            number = result = TRUTH
-        elif operator in ORDERS or operator == "!":
+            number = TRUTH
+        if operator in (*ORDERS, "!", "&&", "||"):
             result = draw(st.sampled_from([TRUTH, Number(32, True)]))
         decode = Decode("integer", result.bits, result.signed)
         shape = OperationShape(operator[0] if operator == "-1" else operator, tuple(operands),
@@ -91,12 +88,6 @@ def operations(inner: st.SearchStrategy[OperandShape]) -> st.SearchStrategy[Oper
         return OperandShape(shape, result)
 
     return one()
-
-
-def truth(one: OperandShape) -> OperandShape:
-    zero = OperandShape(0, one.number)
-    shape = OperationShape("!=", (one, zero), one.number, "c", TRUTH, Decode("bool", 8))
-    return OperandShape(shape, TRUTH)
 
 
 trees = st.recursive(

@@ -252,7 +252,7 @@ def _sum(shape: ComputedShape, fetches: Fetches, when: Term | None) -> Numeral |
 
 def _operation(shape: OperationShape, fetches: Fetches, when: Term | None) -> Numeral | None:
     number, result, decode = shape.number, shape.result, shape.decode
-    of_truth = shape.operator in (*_COMPARISONS, "!")
+    of_truth = shape.operator in (*_COMPARISONS, "!", "&&", "||")
     fits = max(number.bits, result.bits) <= 64 and not number.floating and not result.floating
     if not fits or not (of_truth or result.bits == 1 or result == number):
         return None
