@@ -111,8 +111,8 @@ def _rust(folder: Path) -> list[str | Path]:
 def _cpp(folder: Path) -> list[str | Path]:
     require("g++")
     (folder / "copied.cc").write_text(CPP)
-    command = ["g++", "-std=c++17", "-g", "-O1", "-o", folder / "copied", folder / "copied.cc"]
-    subprocess.run(command, check=True, timeout=120)
+    command = ["g++", "-std=c++17", "-g", "-O1", "-o", "copied", "copied.cc"]
+    subprocess.run(command, cwd=folder, check=True, timeout=120)
     return [folder / "copied"]
 
 
