@@ -113,8 +113,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 # Both engines at once, on one run of a program.
 
 
-def plans(name: str, group: str) -> list[Plan]:
-    """Plans of all that a program of the corpus prints of its functions."""
+def plans(name: str, group: str, most: int = 0) -> list[Plan]:
+    """Plans of all that a program of the corpus prints of its functions; ``most``: as in a plan."""
     opened = fetchc.open(str(fixture(name)))
     found: list[Plan] = []
     for function, texts in expressions(name).items():
@@ -127,7 +127,7 @@ def plans(name: str, group: str) -> list[Plan]:
                 continue
         for start in range(0, len(asked), _BATCH):
             event = f"ev{len(found)}"
-            found.append(probe.plan(asked[start : start + _BATCH], group, event))
+            found.append(probe.plan(asked[start : start + _BATCH], group, event, most))
     return found
 
 
@@ -151,7 +151,7 @@ def values(events: Sequence[Event]) -> dict[str, list[tuple[object, ...]]]:
 )
 def test_both_engines_give_the_same_values(program: Path, name: str) -> None:
     with Session() as tracefs, BpfSession() as bpf:
-        ours = plans(name, bpf.group)
+        ours = plans(name, bpf.group, 4096)
         assert unable(ours) is None
         tracefs.add(*plans(name, tracefs.group))
         bpf.add(*ours)
@@ -620,6 +620,10 @@ def test_verbose_says_which_engine_and_why(
     assert one.errors.startswith("note: the engine is tracefs: nothing in the request needs eBPF")
     assert other.errors.startswith("note: the engine is bpf: `--engine bpf`")
     assert len(one.lines) == len(other.lines) == 3
+    longer = trace(capfd, "--value-bytes", "9000", *words)  # of which there is nothing here
+    assert longer.errors.startswith("note: the engine is tracefs: nothing")
+    longer = trace(capfd, "--value-bytes", "9000", "p->text[0:how]", *words[1:])
+    assert longer.errors.startswith("note: the engine is bpf: only an eBPF program copies so many")
     counts = "bpf: the kernel counts"
     for filter, engine in (
         ((), counts),

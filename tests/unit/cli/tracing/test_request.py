@@ -86,6 +86,8 @@ def test_keys_are_apart_at_commas(text: str, keys: tuple[str, ...]) -> None:
         (("-f", "f", "--stack-bytes", "4096"), "--stack-bytes needs --stack"),
         (("-f", "f", "--stack=fp", "--stack-bytes", "4096"), "--stack-bytes needs --stack"),
         (("-f", "f", "--stack", "--stack-bytes", "8"), "takes 64 to 64512, not `8`"),
+        (("-f", "f", "--value-bytes", "300"), "--value-bytes takes 512 to 61440, not `300`"),
+        (("-f", "f", "--engine", "tracefs", "--value-bytes", "600"), "--value-bytes needs eBPF"),
         (("-f", "f", "--stack", "--stack-bytes", "65536"), "takes 64 to 64512, not `65536`"),
         (("-f", "f", "--format", "folded"), "add --stack"),
         (("n", "-f", "f", "--format", "folded", "--stack"), "leave EXPR and other totals out"),
