@@ -49,7 +49,9 @@ GROUPS = (
     ("The definition", "--group shop --event order --enable", (
         "group", "event", "enable", "all", "stale",
     )),
-    ("The toolchain", "--cc clang-19 --rounds 3", ("cc", "go", "rounds", "seed", "only", "traced_by")),
+    ("The toolchain", "--cc clang-19 --rounds 3", (
+        "cc", "go", "rounds", "seed", "only", "traced_by",
+    )),
     ("Output", "--color never", (
         "compiled", "drawn", "listed", "tabled", "traced", "btf", "bpftrace_version", "written",
         "results", "into",
