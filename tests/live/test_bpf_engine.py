@@ -17,7 +17,6 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -96,6 +95,17 @@ int main(int count, char **words)
     for (int n = 0; ; n++) { page[0] = n; p->n = n; look(p, n); usleep(2000); }
 }
 """
+
+
+@pytest.fixture
+def asked_again() -> Iterator[None]:
+    """The kernel is asked again what it has, and after the test, too."""
+    caches = (features.running, features.tried)
+    for one in caches:
+        one.cache_clear()
+    yield
+    for one in caches:
+        one.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -244,12 +254,12 @@ def test_both_engines_show_the_same_callers(
     assert len(ours) == 3
     assert how == "--stack=fp" or all("main" in one[1] for one in ours)
 
-    def wrong(name: str) -> BpfMachine:
-        machine = bpf_machine(name)
+    def wrong() -> tuple[BpfRules, BpfMachine]:
+        rules, machine = features.running()
         assert machine is not None
-        return machine.replaced(stack_pointer="ip")
+        return rules, machine.replaced(stack_pointer="ip")
 
-    monkeypatch.setattr(features, "bpf_machine", wrong)
+    monkeypatch.setattr(bpf_session, "running", wrong)
     assert how == "--stack=fp" or callers(capfd, program, "bpf", how) != theirs
 
 
@@ -483,20 +493,14 @@ def test_a_refusal_of_the_verifier_names_the_step(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    def machine(name: str) -> BpfMachine:
-        found = bpf_machine(name)
-        assert found is not None
-        return found.replaced(registers={**found.registers, "si": 4096})
-
-    def rules(*given: Any) -> BpfRules:
-        found = bpf_rules(*given)
+    rules, machine = features.running()
+    assert machine is not None
+    if wrong == "helper":
         reading = dict.fromkeys(("copy_from_user", "probe_read_user"), 9999)
-        return found.replaced(helpers={**found.helpers, **reading})
-
-    if wrong in ("register", "filter"):
-        monkeypatch.setattr(features, "bpf_machine", machine)
+        rules = rules.replaced(helpers={**rules.helpers, **reading})
     else:
-        monkeypatch.setattr(features, "bpf_rules", rules)
+        machine = machine.replaced(registers={**machine.registers, "si": 4096})
+    monkeypatch.setattr(bpf_session, "running", lambda: (rules, machine))
     filter = ("--filter", "how > 1") if wrong == "filter" else ()
     words = ("--engine", "bpf", "how", "p->n", *filter, "-x", program, "-f", "look")
     done = trace(capfd, *words, "--", program, "gone")
@@ -583,6 +587,7 @@ def test_two_capabilities_are_enough(program: Path, how: str) -> None:
         assert target.pid not in [one["pid"] for one in found]
 
 
+@pytest.mark.usefixtures("asked_again")
 @pytest.mark.parametrize(
     ("number", "said"), [(errno.ENOSYS, "CONFIG_BPF_SYSCALL"), (errno.EPERM, "lockdown")]
 )
@@ -597,13 +602,9 @@ def test_a_kernel_that_has_no_bpf(
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Bpf, "_bpf", refused)
-    features.tried.cache_clear()
-    try:
-        words: list[str | Path] = ["-x", program, "-f", "look", "-v", "--", program, "children"]
-        one = trace(capfd, "--count-by", "how", "--engine", "auto", *words)
-        other = trace(capfd, "--engine", "bpf", "how", *words)
-    finally:
-        features.tried.cache_clear()
+    words: list[str | Path] = ["-x", program, "-f", "look", "-v", "--", program, "children"]
+    one = trace(capfd, "--count-by", "how", "--engine", "auto", *words)
+    other = trace(capfd, "--engine", "bpf", "how", *words)
     assert one.errors.startswith("note: the engine is tracefs: eBPF cannot be used: the kernel ")
     assert (one.status, other.status) == (0, 4)
     assert said in one.errors

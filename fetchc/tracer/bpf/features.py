@@ -50,6 +50,7 @@ class Refused(Exception):
     """The kernel has no eBPF for this process; the text completes "because"."""
 
 
+@lru_cache(maxsize=1)  # thousands of functions ask
 def running() -> tuple[BpfRules, BpfMachine | None]:
     """What the running kernel and machine have; None for a machine that is not supported.
 
