@@ -40,7 +40,9 @@ class BpfMachine(Record):
 
     ``program_counter`` and ``stack_pointer`` name two of them. ``bpf``, ``perf_event_open`` and
     ``membarrier`` are numbers of system calls; a machine without the last one keeps loads and
-    stores in order.
+    stores in order. ``first_instructions``: where one of them is probed, the kernel's walk of frame
+    pointers has the caller, too, from the feature ``entry_callers`` on, and if the kernel has the
+    symbol that is named with it.
     """
 
     registers: Mapping[str, int]
@@ -48,7 +50,8 @@ class BpfMachine(Record):
     stack_pointer: str
     bpf: int
     perf_event_open: int
-    membarrier: int | None = None
+    membarrier: int | None
+    first_instructions: Mapping[str, str]
 
 
 def bpf_rules(version: Version, features: frozenset[str] | None = None) -> BpfRules:
@@ -92,4 +95,7 @@ def bpf_machine(name: str) -> BpfMachine | None:
     counter = registers.pop("program_counter")
     calls = facts["system_calls"]
     numbers = calls["bpf"], calls["perf_event_open"], calls.get("membarrier")
-    return BpfMachine(registers, counter, facts["stack_pointer"]["register"], *numbers)
+    firsts = {
+        name: one for name, one in facts.get("first_instructions", {}).items() if name != "source"
+    }
+    return BpfMachine(registers, counter, facts["stack_pointer"]["register"], *numbers, firsts)

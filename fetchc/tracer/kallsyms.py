@@ -10,6 +10,7 @@ Source: number_of_same_symbols, kernel/trace/trace_kprobe.c; kernel/kallsyms.c.
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import lru_cache
 
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 
@@ -26,6 +27,7 @@ __all__ = [
     "KernelNames",
     "all_symbols",
     "ambiguous",
+    "has_symbol",
     "is_kernel",
     "refuse_ambiguous",
     "unprobeable",
@@ -88,6 +90,12 @@ def all_symbols(symbols: str = SYMBOLS) -> Iterator[tuple[str, str, str, str]]:
                     yield words[0], words[1], words[2], module
     except OSError:
         return  # built without CONFIG_KALLSYMS, or not shown
+
+
+@lru_cache(maxsize=8)
+def has_symbol(name: str) -> bool:
+    """Whether the running kernel has a symbol of that name."""
+    return any(one == name for _, _, one, _ in all_symbols())
 
 
 def _functions(symbols: str) -> Iterator[tuple[str, str, str]]:

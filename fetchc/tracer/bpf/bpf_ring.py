@@ -13,12 +13,12 @@ import time
 from collections import deque
 from itertools import repeat
 
-from fetchc.ir.steps import CPU, HEADER, PROCESS, TIME
+from fetchc.ir.steps import CPU, HEADER, NUMBER, PROCESS, TIME
 from fetchc.tracer.ring_buffer import Records, Ring, spare_bytes, unreadable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Container, Mapping
 
     from fetchc.emit.bpf_steps import StackRoom
     from fetchc.target.bpf_rules import BpfMachine
@@ -252,14 +252,23 @@ class CopiedStacks:
 
 
 class WalkedStacks:
-    """Takes what the kernel walked from the ends of records."""
+    """Takes what the kernel walked from the ends of records.
 
-    def __init__(self, room: StackRoom) -> None:
+    ``with_caller``: in records of these numbers the kernel has added the caller by itself, where a
+    walk of frame pointers leaves it out, at a function's entry. It is left out here, too.
+    """
+
+    def __init__(self, room: StackRoom, with_caller: Container[int]) -> None:
         self._size = room.size
+        self._with_caller = with_caller
 
     def split(self, sample: Sample) -> Sample:
         """The record without its end, and the return addresses there."""
         time, cpu, data, at, end, _ = sample
         end -= self._size
         (count,) = struct.unpack_from("=Q", data, end)
-        return time, cpu, data, at, end, struct.unpack_from(f"={count // 8}Q", data, end + 8)
+        walked = struct.unpack_from(f"={count // 8}Q", data, end + 8)
+        (number,) = struct.unpack_from("=H", data, at + NUMBER)
+        if number in self._with_caller:
+            walked = (*walked[:1], *walked[2:])
+        return time, cpu, data, at, end, walked

@@ -8,6 +8,7 @@ import os
 import struct
 from collections import deque
 
+from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, OPEN_BYTES, Call, entry_code
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
@@ -49,7 +50,7 @@ from fetchc.tracer.bpf.system_calls import (
 from fetchc.tracer.decode import Decoder
 from fetchc.tracer.events import ELAPSED, EventValue
 from fetchc.tracer.install import ProbedPlace, probed_place
-from fetchc.tracer.kallsyms import refuse_ambiguous, why_absent
+from fetchc.tracer.kallsyms import has_symbol, refuse_ambiguous, why_absent
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.trace_instance import all_threads, check_namespace
@@ -70,7 +71,7 @@ if TYPE_CHECKING:
 __all__ = ["BpfSession"]
 
 _CPU_BYTES = 16 << 20  # of the ring buffer, for each processor
-_MOST_BYTES = 64 << 20
+_LEAST_BYTES, _MOST_BYTES = 1 << 16, 64 << 20
 _POINTS = 1 << 16  # the plan's number has 16 bits
 _ENTRIES = 1 << 14  # of all maps that count together; what is too much for one is recorded
 _LEAST_ENTRIES = 8  # of one map
@@ -78,6 +79,7 @@ _WALKED = 127  # return addresses: kernel.perf_event_max_stack
 _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
 _COUNTERS = 16  # bytes: records lost, calls forgotten
 _OPEN_CALLS = 1 << 15
+_LONGEST_FIRST = 4  # bytes of an instruction that a function can begin with
 _KEY = b"\0\0\0\0"
 _FORK = "sched_process_fork"
 
@@ -134,6 +136,7 @@ class BpfSession(Session):
         self._followed: mmap.mmap | None = None
         self._calls: int | None = None
         self._stack: StackRoom | None = None
+        self._with_caller: set[int] = set()  # numbers of records: see WalkedStacks
         self._filled: list[_Filled] = []
         self._of_kernel: list[tuple[KernelProbe, int, int]] = []  # with programs and links
         self._totals = bytes(_COUNTERS)
@@ -151,8 +154,7 @@ class BpfSession(Session):
                 self._open = True
                 if "memlock_free" not in self._rules.features:
                     lift_memory_limit()
-                size = _ring_bytes(self._buffer_kib)
-                self._ring_file = self._map("ringbuf", 0, 0, size)
+                size = self._ring_map()
                 self._counters = self._map("array", 4, _COUNTERS, 1)
                 self._bpf_ring.map(self._ring_file, size)
         except OSError as error:
@@ -162,6 +164,19 @@ class BpfSession(Session):
             self.close()
             raise
         return self
+
+    def _ring_map(self) -> int:
+        # Its size: less where a control group limits memory, of which others need some as well.
+        size = _ring_bytes(self._buffer_kib)
+        while True:
+            try:
+                self._ring_file = self._map("ringbuf", 0, 0, size)
+            except OSError as error:
+                if error.errno != errno.ENOMEM or size == _LEAST_BYTES:
+                    raise
+                size = max(_LEAST_BYTES, size >> 3)
+            else:
+                return size
 
     def _map(self, kind: str, key: int, value: int, entries: int, shared: bool = False) -> int:
         file = self._bpf.map(self._rules.maps[kind], key, value, entries, shared)
@@ -218,7 +233,7 @@ class BpfSession(Session):
             machines = {}
         if copied is None or not machines:
             self._stack = StackRoom(0, 0, _WALKED)
-            self._bpf_ring.split = WalkedStacks(self._stack).split
+            self._bpf_ring.split = WalkedStacks(self._stack, self._with_caller).split
             return
         context = max(self._machine.registers.values()) + 8
         self._stack = StackRoom(-(-copied // 8) * 8, context)
@@ -314,7 +329,7 @@ class BpfSession(Session):
             if plan.of_kernel:
                 self._attach_kernel(plan)
                 continue
-            numbers: dict[Program, int] = {}
+            numbers: dict[tuple[Program, bool], int] = {}
             counting = self._countings.get(plan.event)
             for at, line in enumerate(plan.definitions):
                 probed, fields = probed_place(self._files.named(line)), plan.fields[at]
@@ -324,9 +339,12 @@ class BpfSession(Session):
                     program = program_of(
                         recorded_fields(plan, fields), ELAPSED if call is not None else ""
                     )
-                    if program not in numbers:
-                        numbers[program] = self._number(plan, program, call is not None)
-                    number = numbers[program]
+                    kind = program, self._walks_caller(plan, probed)
+                    if kind not in numbers:
+                        numbers[kind] = self._number(plan, program, call is not None)
+                    number = numbers[kind]
+                    if kind[1]:
+                        self._with_caller.add(number)
                     counted = None if counting is None else counting.programs[at]
                 point = Point(number, probed.offset, probed.returning)
                 filters = self._filter_programs.get(plan.event)
@@ -341,6 +359,20 @@ class BpfSession(Session):
             else:
                 for one in points:
                     self._attach_group(group, [one])
+
+    def _walks_caller(self, plan: Plan, probed: ProbedPlace) -> bool:
+        # Whether the kernel takes the probed instruction for the first of a function.
+        walked = self._stack is not None and self._stack.walked
+        if not walked or plan.kind != "entry" or "entry_callers" not in self._rules.features:
+            return False
+        handle, _ = open_regular(probed.path)
+        try:
+            code = os.pread(handle, _LONGEST_FIRST, probed.offset).hex()
+        finally:
+            os.close(handle)
+        firsts = self._machine.first_instructions
+        symbol = next((firsts[one] for one in firsts if code.startswith(one)), None)
+        return symbol == "" or (symbol is not None and has_symbol(symbol))
 
     def _attach_kernel(self, plan: Plan) -> None:
         for line, fields in zip(plan.definitions, plan.fields, strict=True):
@@ -492,7 +524,7 @@ class BpfSession(Session):
         _, probed, plan = found
         name = plan.function or plan.event
         notes = (f"its error is: {error.strerror}", f"at {plan.path}:{probed.offset:#x}")
-        help = MORE_FILES if error.errno == errno.EMFILE else None
+        help = MORE_FILES if error.errno == errno.EMFILE else WITHOUT
         return refused("FC0705", f"the kernel refused a probe of `{name}`", notes=notes, help=help)
 
     def _load(
@@ -575,7 +607,7 @@ def _ring_bytes(buffer_kib: int | None) -> int:
     processors = os.cpu_count() or 1
     wanted = _CPU_BYTES * processors if buffer_kib is None else 1024 * buffer_kib * processors
     size = 1 << max(wanted - 1, 1).bit_length()
-    return max(1 << 16, min(size, _MOST_BYTES))
+    return max(_LEAST_BYTES, min(size, _MOST_BYTES))
 
 
 def _refused_program(code: Code, labels: dict[str, str], wrong: ProgramRefused) -> TracerError:

@@ -99,7 +99,7 @@ def _needed_capabilities(rules: BpfRules) -> tuple[str, ...]:
 def tried_features(bpf: Bpf, rules: BpfRules) -> frozenset[str]:
     """The features that the kernel has; ``rules`` are those of its version.
 
-    Raises Refused where it takes no map at all. What no program shows is as the version says.
+    Raises Refused where it takes no map, or no program. What none shows is as the version says.
     """
     helpers = bpf_rules(rules.version, all_features()).helpers
     found = {name for name in _BY_VERSION if name in rules.features}
@@ -107,6 +107,7 @@ def tried_features(bpf: Bpf, rules: BpfRules) -> frozenset[str]:
         lift_memory_limit()
     try:
         os.close(bpf.map(rules.maps["array"], 4, 8, 1))
+        os.close(bpf.load(_with_context(None)))
     except OSError as error:
         raise Refused(_reason(error)) from None
     if _has_ring(bpf, rules) and _loads(bpf, _reading(helpers["probe_read_user"])):
@@ -127,7 +128,7 @@ def tried_features(bpf: Bpf, rules: BpfRules) -> frozenset[str]:
     return frozenset(found)
 
 
-_BY_VERSION = ("memlock_free", "kprobe_misses")
+_BY_VERSION = ("memlock_free", "kprobe_misses", "entry_callers")
 
 
 def _reason(error: OSError) -> str:
@@ -246,12 +247,15 @@ def cannot(why: str) -> TracerError:
 
 def kernel_refused(what: str, error: OSError) -> TracerError:
     """FC0718, for ``raise``: the kernel refused ``what``."""
-    missing = missing_capabilities(_needed_capabilities(running()[0]))
     notes = [f"the kernel refused {what}: {error.strerror}"]
-    if missing:
-        notes.append(f"this process lacks {' and '.join(missing)}")
+    help = WITHOUT
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        help = MORE_FILES
     elif error.errno == errno.EPERM:
-        notes.append("see /sys/kernel/security/lockdown, and kernel.unprivileged_bpf_disabled")
-    without = MORE_FILES if error.errno == errno.EMFILE else WITHOUT
-    help = _RIGHTS if missing else without
+        missing = missing_capabilities(_needed_capabilities(running()[0]))
+        if missing:
+            notes.append(f"this process lacks {' and '.join(missing)}")
+            help = _RIGHTS
+        else:
+            notes.append("see /sys/kernel/security/lockdown, and kernel.unprivileged_bpf_disabled")
     return refused("FC0718", "eBPF cannot be used for this", notes=tuple(notes), help=help)

@@ -56,6 +56,7 @@ _SHARED = 1 << 10  # BPF_F_MMAPABLE, from 5.5 on
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
 _LICENSE = b"GPL"  # reading memory of programs is for programs under it
 _LOG_BYTES = 1 << 24
+_NOT_OF_VERIFIER = (errno.EPERM, errno.ENOSYS, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _ENABLE, _SET_BPF = 0x2400, 0x40042408  # PERF_EVENT_IOC_*
 _EVENT_BYTES = 136  # PERF_ATTR_SIZE_VER8
 _CLOSE_ON_EXEC = 8  # PERF_FLAG_FD_CLOEXEC
@@ -209,7 +210,7 @@ class Bpf:
         try:
             return self._load(_KINDS[kind], code, flags, expected, function, None)
         except OSError as refused:
-            if refused.errno in (errno.EPERM, errno.ENOSYS, errno.ENOMEM):
+            if refused.errno in _NOT_OF_VERIFIER:
                 raise
             log = ctypes.create_string_buffer(_LOG_BYTES)
             try:  # a second time, for the reason
