@@ -152,8 +152,14 @@ def let_go(kept: tuple[int, ...], first: int = 3) -> None:
 
 
 def allow_more_files() -> bool:
-    """Raise the limit of open files as far as this process may; False: it is there already."""
-    import resource
+    """Raise the limit of open files as far as this process may; False: it is there already.
+
+    Who calls it has imported ``resource`` before: to load that takes an open file.
+    """
+    try:
+        import resource
+    except ImportError:
+        return False
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == hard:

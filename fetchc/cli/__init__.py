@@ -24,6 +24,7 @@ __all__ = ["main", "parse"]
 _AT_THE_END = frozenset(("_lsprof", "atexit", "bdb"))
 # Commands that read no files of others, or must not stop halfway: nothing bounds them.
 _UNBOUNDED = ("cache", "completion", "conformance", "doctor", "list", "remove")
+_LIMITS = "   = help: allow more processes and open files, by `ulimit` or for the container"
 _BUG = "error: this is a bug in fetchc; please report it with the lines above"
 
 
@@ -118,8 +119,13 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
         if not failed.path:
             discard(sys.stdout)
         return 3
-    except Exception:  # noqa: BLE001 - anything else is a bug of ours
+    except Exception as error:  # noqa: BLE001 - anything else is a bug of ours
+        import errno
         import traceback
+
+        if isinstance(error, OSError) and error.errno in (errno.EAGAIN, errno.EMFILE, errno.ENFILE):
+            output.say(f"error: a limit is reached: {error.strerror}", _LIMITS)
+            return 3
 
         output.say(*traceback.format_exc().splitlines(), _BUG)
         return 70

@@ -169,7 +169,14 @@ def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) ->
         return "bpf", reason
     if alone is not None:
         raise refused(*alone, notes=(f"eBPF cannot be used: {unable}",))
-    return "tracefs", f"eBPF cannot be used: {unable}"
+    without = f"eBPF cannot be used: {unable}"
+    try:
+        find_tracefs()
+    except TracerError as closed:
+        (diagnostic,) = closed.diagnostics
+        notes = (*diagnostic.notes, without)
+        raise TracerError((diagnostic.replaced(notes=notes),)) from None
+    return "tracefs", without
 
 
 def _untried() -> str | None:

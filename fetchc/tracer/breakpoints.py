@@ -203,7 +203,10 @@ class _BreakpointRing(PerfRing):
                     self._of_thread(place, thread, maker, number)
         except OSError as error:
             self.remove(address)
-            raise _not_set(self._process.pid, address, error) from error
+            raise _not_set(self._process.pid, error, f"at {address:#x} of") from error
+
+    def _refused(self, error: OSError) -> TracerError:
+        return _not_set(self._process.pid, error)
 
     def _of_thread(self, place: tuple[int, int, int], thread: int, maker: Maker, look: int) -> None:
         for buffer in self._buffers:
@@ -635,7 +638,7 @@ def too_many(
     )
 
 
-def _not_set(pid: int, address: int, error: OSError) -> TracerError:
+def _not_set(pid: int, error: OSError, where: str = "in") -> TracerError:
     name = errno.errorcode.get(error.errno or 0, "")
     notes = [f"perf_event_open: {os.strerror(error.errno or 0)} ({name})"]
     help = "run fetchc as root"
@@ -654,7 +657,7 @@ def _not_set(pid: int, address: int, error: OSError) -> TracerError:
     elif error.errno in _ABSENT:
         notes.append("this kernel has no breakpoints of the processor: a guest's may have none")
         help = "probe code of a file by uprobes: `-x FILE`, without `--engine breakpoint`"
-    what = f"no breakpoint can be set at {address:#x} of process {pid}"
+    what = f"no breakpoint can be set {where} process {pid}"
     return refused("FC0720", what, notes=tuple(notes), help=help)
 
 

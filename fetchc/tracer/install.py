@@ -199,9 +199,14 @@ class ProbedFiles:
         ``identity`` is what :func:`~fetchc.debuginfo.safe_open.file_identity` has said of it then.
         """
         handle, status = -1, None
-        with suppress(OSError, ValueError):
+        try:
             handle, status = open_regular(path)
             self._handles.append(handle)
+        except ValueError:
+            pass
+        except OSError as error:
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                raise
         if status is None or file_identity(status) != identity:
             raise self._replaced(path)
         self._names.setdefault(path, f"/proc/{os.readlink('/proc/self')}/fd/{handle}")

@@ -15,6 +15,7 @@ import fcntl
 import mmap
 import os
 import platform
+import resource  # noqa: F401 - for allow_more_files
 import select
 import struct
 import time
@@ -36,6 +37,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
+    from fetchc.diag.diagnostic import TracerError
     from fetchc.target.machines import Architecture
     from fetchc.tracer.events import Sample
 
@@ -114,6 +116,7 @@ _NEVER = 1 << 64
 _POLL = 0.05  # seconds: a few records wake nobody
 _TOTAL_BYTES = 128 << 20  # of buffers
 _CPU_BYTES = (1 << 20, 64 << 20)
+_UNPRIVILEGED_BYTES = 512 << 10  # what everybody may lock: kernel.perf_event_mlock_kb
 _HELD = 256 << 20  # bytes that were read and nobody has taken; more waits in the buffers
 _PART = 128  # samples
 _time = itemgetter(0)
@@ -154,7 +157,7 @@ class PerfRing:
     """What :class:`~fetchc.tracer.ring_buffer.Ring` is for tracefs, with stacks in the samples.
 
     ``stack_bytes`` is how much of each stack is copied. Events are added by the number of their
-    event in tracefs. Entering is :meth:`open`; raises TracerError FC0701 where perf is not allowed.
+    event in tracefs. Entering is :meth:`open`; raises TracerError FC0709 where perf is not allowed.
     """
 
     def __init__(self, stack_bytes: int, machines: dict[int, SampledMachine]) -> None:
@@ -195,6 +198,18 @@ class PerfRing:
             (buffer_kib << 10) if buffer_kib else max(least, min(most, _TOTAL_BYTES // len(cpus)))
         )
         size = 1 << (max(wanted, least) - 1).bit_length()
+        try:
+            try:
+                self._make_buffers(cpus, size, process, at_once)
+            except PermissionError:
+                self.close()
+                self._make_buffers(cpus, _UNPRIVILEGED_BYTES, process, at_once)
+        except OSError as error:
+            raise self._refused(error) from error
+        for buffer in self._buffers:
+            self._poll.register(buffer.owner, select.POLLIN)
+
+    def _make_buffers(self, cpus: Sequence[int], size: int, process: int, at_once: bool) -> None:
         for cpu in cpus:
             flags = _WATERMARK | _USE_CLOCK | _CHANGES
             try:
@@ -203,14 +218,19 @@ class PerfRing:
             except OSError as error:
                 if error.errno == errno.ENODEV:  # it is not running
                     continue
-                raise _not_allowed(error) from error
+                raise
             try:
                 buffer = _Buffer(cpu, owner, size)
-            except OSError as error:
+            except OSError:
                 os.close(owner)
-                raise _not_allowed(error) from error
+                raise
             self._buffers.append(buffer)
-            self._poll.register(owner, select.POLLIN)
+
+    def _refused(self, error: OSError) -> TracerError:
+        name = errno.errorcode.get(error.errno or 0, "")
+        note = f"perf_event_open: {os.strerror(error.errno or 0)} ({name})"
+        help = "`--stack=fp` takes stacks without perf, by frame pointers"
+        return refused("FC0709", "the kernel does not copy stacks", notes=(note,), help=help)
 
     def only(self, processes: Iterable[int]) -> None:
         """Sample these processes, their threads, and the children they will have; no others."""
@@ -237,14 +257,14 @@ class PerfRing:
             except OSError as error:
                 if error.errno == errno.ESRCH and thread >= 0:
                     return  # the thread has ended
-                raise _not_allowed(error) from error
+                raise self._refused(error) from error
             self._open.append(file)
             try:
                 fcntl.ioctl(file, _SET_OUTPUT, buffer.owner)
                 if filter is not None:
                     _filter(file, filter)
             except OSError as error:
-                raise _not_allowed(error) from error
+                raise self._refused(error) from error
 
     def _opened(
         self,
@@ -427,10 +447,3 @@ def _change(kind: int, body: bytes) -> MappingChange | None:
 
 def _changed(change: MappingChange) -> int:
     return change.time
-
-
-def _not_allowed(error: OSError) -> Exception:
-    name = errno.errorcode.get(error.errno or 0, "")
-    note = f"perf_event_open: {os.strerror(error.errno or 0)} ({name})"
-    help = "`--stack=fp` takes stacks without perf, by frame pointers"
-    return refused("FC0709", "the kernel does not copy stacks", notes=(note,), help=help)

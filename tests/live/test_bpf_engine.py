@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -261,6 +262,32 @@ def test_both_engines_show_the_same_callers(
 
     monkeypatch.setattr(bpf_session, "running", wrong)
     assert how == "--stack=fp" or callers(capfd, program, "bpf", how) != theirs
+
+
+RECURSIVE = """
+#define NOINLINE __attribute__((noinline, noclone))
+#define KEEP __asm__ volatile("" ::: "memory")
+NOINLINE int rec(int n) { int r = n ? rec(n - 1) + 1 : 0; KEEP; return r; }
+NOINLINE int mid(int n) { int r = rec(n); KEEP; return r; }
+int main(void) { return mid(2) - 2; }
+"""
+
+
+@pytest.mark.parametrize("protection", ["none", "branch"])  # it begins with push, or endbr64
+def test_the_caller_is_there_once(
+    program: Path, capfd: pytest.CaptureFixture[str], tmp_path: Path, protection: str
+) -> None:
+    path, source = tmp_path / "recursive", tmp_path / "recursive.c"
+    source.write_text(RECURSIVE)
+    flags = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"]
+    flags.append(f"-fcf-protection={protection}")
+    subprocess.run(["gcc", *flags, "-o", path, source], check=True, timeout=60)
+    for engine in ("bpf", "tracefs"):
+        words = ("-x", path, "-f", "rec", "--stack=fp", "--format", "jsonl", "--", path)
+        done = trace(capfd, "--engine", engine, *words)
+        stacks = [[one["function"] for one in hit["stack"]] for hit in done.objects]
+        own = [[one for one in stack if one in ("rec", "mid", "main")] for stack in stacks]
+        assert own == [["rec"] * depth + ["mid", "main"] for depth in (1, 2, 3)]
 
 
 # ------------------------------------------------------------------------------
@@ -532,20 +559,27 @@ def test_what_it_cannot_do_is_refused(
     assert "this kernel is built without CONFIG_KPROBE_EVENTS" in done.errors
 
 
+def without_root(capabilities: str) -> list[str]:
+    """What begins a command that nobody runs, with these capabilities."""
+    held = [f"--{kind}={capabilities}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
+    user = ("--reuid=65534", "--regid=65534", "--clear-groups")
+    return ["setpriv", *held, *user, sys.executable]
+
+
+@contextmanager
+def readable(program: Path) -> Iterator[str]:
+    """A copy of the program that everybody may read."""
+    with tempfile.TemporaryDirectory(prefix="fetchc_bpf_") as folder:
+        Path(folder).chmod(0o755)
+        yield shutil.copy(program, folder)
+
+
 def test_the_missing_capabilities_are_named(program: Path) -> None:
     code = "from fetchc.tracer.bpf.features import unusable\nprint(unusable())\n"
     said = {}
     for given_to in ("-all", "-all,+bpf", "-all,+bpf,+perfmon"):
-        drop = [
-            "setpriv",
-            f"--inh-caps={given_to}",
-            f"--ambient-caps={given_to}",
-            f"--bounding-set={given_to}",
-        ]
-        drop += ["--reuid=65534", "--clear-groups"]
-        done = subprocess.run(
-            [*drop, sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True
-        )
+        words = [*without_root(given_to), "-c", code]
+        done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         said[given_to] = done.stdout.strip()
     if "uprobe_multi" not in features.running()[0].features:
@@ -555,50 +589,70 @@ def test_the_missing_capabilities_are_named(program: Path) -> None:
         "-all,+bpf": "this process lacks CAP_PERFMON",
         "-all,+bpf,+perfmon": "None",
     }
+    with readable(program) as copied:
+        words = [*without_root("-all,+bpf"), "-m", "fetchc", "trace", "how", "-x", copied]
+        done = subprocess.run([*words, "-f", "look"], cwd=ROOT, capture_output=True, text=True)
+    assert "error[FC0701]: tracing is not permitted" in done.stderr
+    assert f"   = note: eBPF cannot be used: {said['-all,+bpf']}\n" in done.stderr
 
 
-@pytest.mark.parametrize("how", ["everybody", "command"])
+@pytest.mark.parametrize("how", ["everybody", "command", "breakpoint"])
 def test_two_capabilities_are_enough(program: Path, how: str) -> None:
     if "uprobe_multi" not in features.running()[0].features:
         pytest.skip("before 6.6 CAP_SYS_ADMIN is needed")
-    held = "-all,+bpf,+perfmon"
-    words = ["setpriv", f"--inh-caps={held}", f"--ambient-caps={held}", f"--bounding-set={held}"]
-    words += ["--reuid=65534", "--regid=65534", "--clear-groups", sys.executable, "-m", "fetchc"]
-    with tempfile.TemporaryDirectory(prefix="fetchc_bpf_") as folder:
-        Path(folder).chmod(0o755)
-        copied = shutil.copy(program, folder)
+    words = [*without_root("-all,+bpf,+perfmon"), "-m", "fetchc"]
+    with readable(program) as copied:
         words += ["trace", "how", "-x", copied, "-f", "look", "--stack", "-v", "--json"]
+        words += ["--engine", "breakpoint"] if how == "breakpoint" else []
         words += ["--count", "2"] if how == "everybody" else ["--", copied, "children"]
+
+        def nothing_locked() -> None:
+            resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))
+
         with subprocess.Popen([copied, "loop"]) as target:
             try:
                 done = subprocess.run(
-                    words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS
-                )
+                    words, cwd=ROOT, capture_output=True, text=True, timeout=SECONDS,
+                    preexec_fn=nothing_locked,
+                )  # fmt: skip
             finally:
                 target.kill()
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("note: the engine is bpf: tracefs cannot be used: ")
+    engine = "note: the engine is bpf: tracefs cannot be used: "
+    assert how == "breakpoint" or done.stderr.startswith(engine)
     found = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "{"]
     assert all(one["stack"][0]["function"] == "look" for one in found)
     if how == "everybody":
         assert [one["pid"] for one in found] == [target.pid] * 2
     else:
-        assert [one["args"]["how"] for one in found] == [0, 1, 2]
+        children = [] if how == "breakpoint" else [1, 2]
+        assert [one["args"]["how"] for one in found] == [0, *children]
         assert target.pid not in [one["pid"] for one in found]
 
 
 @pytest.mark.usefixtures("asked_again")
 @pytest.mark.parametrize(
-    ("number", "said"), [(errno.ENOSYS, "CONFIG_BPF_SYSCALL"), (errno.EPERM, "lockdown")]
+    ("number", "first", "said"),
+    [
+        (errno.ENOSYS, 0, "CONFIG_BPF_SYSCALL"),
+        (errno.EPERM, 0, "lockdown"),
+        (errno.EPERM, 5, "lockdown"),  # BPF_PROG_LOAD
+        (errno.ENOMEM, 5, "the kernel refuses bpf(2): Cannot allocate memory"),
+    ],
 )
 def test_a_kernel_that_has_no_bpf(
     program: Path,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
     number: int,
+    first: int,
     said: str,
 ) -> None:
+    allowed = Bpf._bpf
+
     def refused(bpf: Bpf, command: int, attributes: bytes) -> int:
+        if command < first:
+            return allowed(bpf, command, attributes)
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(Bpf, "_bpf", refused)
@@ -609,6 +663,43 @@ def test_a_kernel_that_has_no_bpf(
     assert (one.status, other.status) == (0, 4)
     assert said in one.errors
     assert said in other.errors
+
+
+def test_a_buffer_is_smaller_where_memory_is_limited(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = []
+    given = Bpf.map
+
+    def limited(
+        bpf: Bpf, kind: int, key: int, value: int, entries: int, shared: bool = False
+    ) -> int:
+        if not key:  # a ring buffer
+            sizes.append(entries)
+            if entries > 1 << 20:
+                raise OSError(errno.ENOMEM, "Cannot allocate memory")
+        return given(bpf, kind, key, value, entries, shared)
+
+    monkeypatch.setattr(Bpf, "map", limited)
+    assert [one.args for one in hits(program, ["how"], "gone")] == [{"how": 1}]
+    assert sizes[-1] <= 1 << 20 < sizes[-2]
+
+
+@pytest.mark.parametrize("files", [12, 15, 18, 20])
+def test_a_process_that_may_open_few_files(program: Path, files: int) -> None:
+    def few() -> None:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
+
+    words = [sys.executable, "-m", "fetchc", "trace", "--engine", "bpf", "how", "-x", str(program)]
+    words += ["-f", "look", "--", str(program), "children"]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, preexec_fn=few, timeout=SECONDS
+    )
+    assert done.returncode in (0, 3, 4)  # how many are enough differs
+    said = ("error", "Too many open files", "allow more")
+    assert done.returncode == 0 or all(one in done.stderr for one in said)
+    assert done.returncode or files > 12
+    assert "Traceback" not in done.stderr
 
 
 def test_verbose_says_which_engine_and_why(

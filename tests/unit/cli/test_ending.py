@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from fetchc import cli
 
 CHECKOUT = Path(__file__).parents[3]
 ASKED = ["compile", "r->i", "-x", "corpus/c/layouts/bin/gcc-O2-dwarf5", "-f", "visit"]
@@ -29,6 +32,20 @@ def _run(code: str, words: list[str]) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", code, *words]
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
     return subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT, env=environment)
+
+
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EMFILE])
+def test_a_limit_of_the_process_is_no_bug(
+    number: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def limited(*arguments: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(cli, "_answered", limited)
+    assert cli.main(ASKED) == 3
+    first, second = capfd.readouterr().err.splitlines()
+    assert first == f"error: a limit is reached: {os.strerror(number)}"
+    assert second.startswith("   = help: allow more processes and open files")
 
 
 @pytest.mark.parametrize(("words", "status"), [(ASKED, 0), (WRONG, 1), (["compile"], 2)])
