@@ -13,6 +13,7 @@ from fetchc.ir.steps import (
     Aggregate,
     Elapsed,
     EmitContents,
+    EmitMemory,
     EmitNumber,
     EmitText,
     ReadMemory,
@@ -161,6 +162,11 @@ class Counting(StepEmitter):
             case EmitNumber(value=value, at=at, size=size):
                 self.value(R1, value)
                 asm.store(R8, at, R1, size)
+            case EmitMemory(at=at, size=size, user=user):
+                self._reading(user)
+                self._address(step)
+                self._read_block(at, size)
+                asm.jump_if("ne", R0, 0, self.recorded)
             case EmitText():
                 at, there = self._text_place(step), asm.fresh()
                 self._address(step)

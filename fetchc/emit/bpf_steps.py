@@ -583,7 +583,8 @@ class StepEmitter:
         self._asm.store(R8, at, R1, 4)
 
     def _memory(self, step: EmitMemory) -> None:
-        asm, at, size = self._asm, step.at, step.size
+        asm, at, size, word = self._asm, step.at, step.size, step.word
+        assert word is not None, "of a key"
         failed, first, end, done = asm.fresh(), asm.fresh(), asm.fresh(), asm.fresh()
         self.unless_fault(step.base, failed)
         self._address(step)
@@ -614,19 +615,19 @@ class StepEmitter:
         asm.place(failed)
         asm.constant(R7, NOWHERE)
         self._read_block(at, size)
-        asm.store_constant(R8, step.word, 0, 4)
+        asm.store_constant(R8, word, 0, 4)
         asm.jump(done)
         asm.place(end)
         asm.constant(R1, at + size << 16)
         asm.compute_with("add", R9, at)
         asm.compute("or", R9, R1)
-        asm.store(R8, step.word, R9, 4)
+        asm.store(R8, word, R9, 4)
         asm.jump(done)
         asm.place(first)
         asm.compute_with("add", R9, at)
         asm.compute_with("lsh", R9, 16)
         asm.compute_with("or", R9, at)
-        asm.store(R8, step.word, R9, 4)
+        asm.store(R8, word, R9, 4)
         asm.place(done)
 
     def _read_block(self, at: int, size: int) -> None:

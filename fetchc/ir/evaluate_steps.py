@@ -209,8 +209,10 @@ class _Run:
             case EmitNumber(value=value, at=at, size=size):
                 number = 0 if self._failed(value) else self._values[value]
                 self._put(at, (number & (1 << 8 * size) - 1).to_bytes(size, "little"))
-            case EmitMemory(base=base, offset=offset, at=at, size=size, word=word):
+            case EmitMemory(base=base, offset=offset, at=at, size=size, word=int() as word):
                 self._block(base, offset, at, size, word)
+            case EmitMemory(base=base, offset=offset, at=at, size=size):
+                self._put(at, self._read(base, offset, size) or b"")
             case EmitText(base=base, offset=offset, number=number, fault=fault):
                 self._texts[number] = self._text(base, offset)
                 if self._texts[number] is None:
@@ -262,6 +264,8 @@ class _Run:
                 return text is not None and len(text) < self._room - 1
             case EmitContents(size=size, most=most):
                 return self._values[size] <= min(most, self._room)
+            case EmitMemory(base=base, offset=offset, size=size):
+                return self._read(base, offset, size) is not None
             case _:
                 return True
 

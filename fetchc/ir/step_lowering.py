@@ -189,7 +189,7 @@ class Totals(Record):
 def counting_steps(
     fields: Sequence[tuple[str, Fetch]], totals: Totals, stack: str, result: str
 ) -> Program:
-    """The steps that count hits by ``fields``, as :func:`steps_of`; nothing is read as a block."""
+    """The steps that count hits by ``fields``; blocks are those of a key: :class:`EmitMemory`."""
     return _Lowering(stack, result, totals).program(fields)
 
 
@@ -272,7 +272,7 @@ class _Lowering:
                 self._add_memory(memory, one)
         if self._totals is not None:
             for one in memory:
-                self._word_by_word(one)
+                self._of_key(one)
         else:
             self._blocks_of(memory)
         for name, fetch in others:
@@ -335,17 +335,18 @@ class _Lowering:
         for one in loaded:
             self._loaded_word(one)
 
-    def _word_by_word(self, one: _Memory) -> None:
+    def _of_key(self, one: _Memory) -> None:
+        # A number may be a measure as well, and is read once.
         start = at = self._room(_WORD_BYTES, one.size)
         for name, store in one.fields:
             self._slot(name, store, at)
             at += fixed_bytes(store)
-        name, passed = one.fields[0][0], 0
-        while passed < one.size:
-            size = min(_WORD_BYTES, 1 << (one.size - passed).bit_length() - 1)
-            found = self._loaded(one.base, one.offset + passed, size, name, user=one.user)
-            self._emit_number(found, start + passed, size, name)
-            passed += size
+        names = [name for name, _ in one.fields]
+        if one.size in (1, 2, 4, _WORD_BYTES):
+            found = self._loaded(one.base, one.offset, one.size, names[0], user=one.user)
+            self._emit_number(found, start, one.size, names[0])
+        else:
+            self._step(EmitMemory(one.base, one.offset, start, one.size, None, one.user), names)
 
     @staticmethod
     def _add_memory(listed: list[_Memory], one: _Memory) -> None:

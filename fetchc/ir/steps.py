@@ -203,14 +203,15 @@ class EmitMemory(Record):
     Memory is there page by page, and a block is in two pages at most. Where it cannot be read as a
     whole, what is in one of them is read alone. ``word`` is the place of 32 bits that say which
     bytes of the record were read: the first one in the low half, the end in the high half; 0: none.
-    The other bytes of the block are 0. ``user`` is as in :class:`ReadMemory`.
+    The other bytes of the block are 0. None: it is of the key of a table, and a hit where it cannot
+    be read as a whole is not counted. ``user`` is as in :class:`ReadMemory`.
     """
 
     base: int
     offset: int
     at: int
     size: int
-    word: int
+    word: int | None
     user: bool = False
 
 

@@ -786,6 +786,29 @@ def test_a_table_that_a_program_has_no_room_for_is_known_before(measures: int) -
             counted(program, counting_machine(program, (0x5000,)))
 
 
+@pytest.mark.parametrize(("start", "hits"), [(0x5000, 1), (0x5028, 1), (0x5029, 0), (0x4FFF, 0)])
+def test_a_block_of_a_key_is_whole_or_recorded(start: int, hits: int) -> None:
+    words = Fetch(Deref(Register("di"), 0), Array(Scalar("x", 64), 3))
+    measures = ((Register("di"), 8, False),)
+    program = counting_steps([("w", words)], Totals((), measures, ()), "sp", "ax")
+    assert len([step for step in program.steps if isinstance(step, EmitMemory)]) == 1
+    machine, memory = counting_machine(program, (start,)), bytes(range(64))
+
+    def read(address: int, size: int) -> bytes | None:
+        at = address - 0x5000
+        return memory[at : at + size] if 0 <= at <= len(memory) - size else None
+
+    machine.read = read
+    counted(program, machine)
+    said = record(program, State({"di": start}, read), 64)
+    assert (len(machine.entries), len(machine.submitted)) == (hits, 1 - hits)
+    assert (said.numbers is not None) == bool(hits)
+    for key in machine.entries:
+        at = program.slots[0].at
+        assert keyed_record(program, key)[at : at + 24] == memory[start - 0x5000 :][:24]
+        assert unlike(program, keyed_record(program, key), said) == ""
+
+
 def test_what_cannot_be_counted_is_recorded() -> None:
     text = Fetch(Deref(Register("di"), 0), Text())
     measures = ((Register("si"), 8, False),)
