@@ -178,6 +178,67 @@ def test_both_engines_give_the_same_values(program: Path, name: str) -> None:
 
 
 # ------------------------------------------------------------------------------
+# Many programs at once.
+
+
+@pytest.fixture(scope="module")
+def kinds(program: Path) -> Path:
+    # Each function has parameters of other types: events that tracefs cannot share.
+    path, source = program.with_name("kinds"), program.with_name("kinds.c")
+    types = ("char", "short", "int", "long")
+    lines, calls = [], []
+    for number in range(KINDS):
+        listed = [types[number >> 2 * digit & 3] for digit in range(3)]
+        words = ", ".join([f"{name} p{at}" for at, name in enumerate(listed)])
+        lines.append(f'__attribute__((noinline)) void kind_{number}({words}) {{ asm(""); }}')
+        calls.append(f"kind_{number}({number}, 2, 3);")
+    source.write_text("\n".join([*lines, "int main(void) {", *calls, "}"]))
+    subprocess.run(["gcc", "-g", "-O1", "-o", path, source], check=True, timeout=60)
+    return path
+
+
+def test_many_kinds_of_events_end_together(
+    kinds: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[float] = []
+    links: list[int] = []
+
+    def stop(session: BpfSession) -> None:
+        links.append(len(session._links))
+        began = time.monotonic()
+        stopped(session)
+        taken.append(time.monotonic() - began)
+
+    stopped = BpfSession.stop
+    monkeypatch.setattr(BpfSession, "stop", stop)
+    words: list[str | Path] = ["$args", "-v", "--json", "-x", kinds, "-f", "kind_*", "--", kinds]
+    done = trace(capfd, "--engine", "auto", *words)
+    assert f"note: the engine is bpf: tracefs ends {KINDS} events one by one\n" in done.errors
+    assert [one["function"] for one in done.objects] == [f"kind_{each}" for each in range(KINDS)]
+    assert links[0] >= KINDS
+    assert taken[0] < 0.03 * KINDS  # of 0.07 each, one by one
+
+
+def test_a_session_has_the_files_that_it_may_have(kinds: Path) -> None:
+    command = [sys.executable, "-m", "fetchc", "trace", "--engine", "bpf", "$args", "--json"]
+    command += ["-x", str(kinds), "-f", "kind_*", "--", str(kinds)]
+    said = {}
+    for limits in ("40:40", f"40:{4 * KINDS}"):
+        done = subprocess.run(
+            ["prlimit", f"--nofile={limits}", *command],
+            cwd=ROOT, capture_output=True, text=True, timeout=SECONDS,
+        )  # fmt: skip
+        said[limits] = (done.returncode, done.stdout.count('"event"'), done.stderr)
+    refusal = said.pop("40:40")
+    assert refusal[:2] == (4, 0)
+    assert "error[FC0705]: the kernel refused a probe of `kind_" in refusal[2]
+    assert "its error is: Too many open files" in refusal[2]
+    assert "= help: allow more open files (`ulimit -Hn`), or trace fewer functions" in refusal[2]
+    ((status, hits, _),) = said.values()
+    assert (status, hits) == (0, KINDS)
+
+
+# ------------------------------------------------------------------------------
 # What only it can have.
 
 
@@ -720,7 +781,8 @@ def test_verbose_says_which_engine_and_why(
     for filter, engine in (
         ((), counts),
         (("--filter", 'how > 0 && p->text == "seven"'), counts),
-        (("--filter", "how > p->n"), "tracefs"),  # computed by the reader
+        (("--filter", "how > p->n"), counts),
+        (("--filter", '$comm ~ "bpf*"'), "tracefs"),  # the reader's
     ):
         told = trace(capfd, "--count-by", "how", *filter, *words[1:])
         assert told.errors.startswith(f"note: the engine is {engine}")
@@ -770,63 +832,6 @@ def test_the_kernel_walks_as_the_steps_say(lab: Lab, program: Path) -> None:
 
     check()
     assert min(found, entries) > WALKS // 10
-
-
-@pytest.fixture(scope="module")
-def kinds(program: Path) -> Path:
-    # Each function has parameters of other types: events that tracefs cannot share.
-    path, source = program.with_name("kinds"), program.with_name("kinds.c")
-    types = ("char", "short", "int", "long")
-    lines, calls = [], []
-    for number in range(KINDS):
-        listed = [types[number >> 2 * digit & 3] for digit in range(3)]
-        words = ", ".join([f"{name} p{at}" for at, name in enumerate(listed)])
-        lines.append(f'__attribute__((noinline)) void kind_{number}({words}) {{ asm(""); }}')
-        calls.append(f"kind_{number}({number}, 2, 3);")
-    source.write_text("\n".join([*lines, "int main(void) {", *calls, "}"]))
-    subprocess.run(["gcc", "-g", "-O1", "-o", path, source], check=True, timeout=60)
-    return path
-
-
-def test_many_kinds_of_events_end_together(
-    kinds: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    taken: list[float] = []
-    links: list[int] = []
-
-    def stop(session: BpfSession) -> None:
-        links.append(len(session._links))
-        began = time.monotonic()
-        stopped(session)
-        taken.append(time.monotonic() - began)
-
-    stopped = BpfSession.stop
-    monkeypatch.setattr(BpfSession, "stop", stop)
-    words: list[str | Path] = ["$args", "-v", "--json", "-x", kinds, "-f", "kind_*", "--", kinds]
-    done = trace(capfd, "--engine", "auto", *words)
-    assert f"note: the engine is bpf: tracefs ends {KINDS} events one by one\n" in done.errors
-    assert [one["function"] for one in done.objects] == [f"kind_{each}" for each in range(KINDS)]
-    assert links[0] >= KINDS
-    assert taken[0] < 0.03 * KINDS  # of 0.07 each, one by one
-
-
-def test_a_session_has_the_files_that_it_may_have(kinds: Path) -> None:
-    command = [sys.executable, "-m", "fetchc", "trace", "--engine", "bpf", "$args", "--json"]
-    command += ["-x", str(kinds), "-f", "kind_*", "--", str(kinds)]
-    said = {}
-    for limits in ("40:40", f"40:{4 * KINDS}"):
-        done = subprocess.run(
-            ["prlimit", f"--nofile={limits}", *command],
-            cwd=ROOT, capture_output=True, text=True, timeout=SECONDS,
-        )  # fmt: skip
-        said[limits] = (done.returncode, done.stdout.count('"event"'), done.stderr)
-    refusal = said.pop("40:40")
-    assert refusal[:2] == (4, 0)
-    assert "error[FC0705]: the kernel refused a probe of `kind_" in refusal[2]
-    assert "its error is: Too many open files" in refusal[2]
-    assert "= help: allow more open files (`ulimit -Hn`), or trace fewer functions" in refusal[2]
-    ((status, hits, _),) = said.values()
-    assert (status, hits) == (0, KINDS)
 
 
 def run(
