@@ -8,6 +8,7 @@ from fetchc.cli.trace_events import has_function
 from fetchc.cli.trace_request import BUILTINS, Measure
 from fetchc.cli.trace_targets import FRAME
 from fetchc.diag.diagnostic import TracerError
+from fetchc.record import Record
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture_key
 from fetchc.tracer.events import LATENCY
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
     from fetchc.cli.output import Output
     from fetchc.cli.trace_request import Request
     from fetchc.cli.trace_targets import Target, Targets
+    from fetchc.ir.fetch import Term
     from fetchc.ir.steps import Program
+    from fetchc.tracer.bpf.computed_terms import Noted
     from fetchc.tracer.bpf.counting import Counting, Entering
 
 __all__ = ["chosen_session"]
@@ -40,9 +43,10 @@ def chosen_session(
     whole = True
     if options.engine != "tracefs":
         totals = _asks_for_totals(options, request)
-        filters, whole = _filters(targets, totals)
-        if totals:
-            countings = _countings(targets, _measures(options, request), whole)
+        entries = _entries(targets) if totals else None
+        filters, whole = _filters(targets, entries)
+        if entries is not None:
+            countings = _countings(targets, _measures(options, request), whole, entries)
         if not countings and any(one.role != "hit" for one in targets.chosen):
             filters, whole = {}, False  # a return without its entry helps nobody
     engine, why = _chosen(targets, options, bool(countings), whole)
@@ -72,7 +76,62 @@ def _measures(options: Options, request: Request) -> tuple[Measure, ...]:
     return (*request.measures, *((Measure(LATENCY, "sum"),) if timed else ()))
 
 
-def _filters(targets: Targets, totals: bool) -> tuple[dict[str, tuple[Program, ...]], bool]:
+_MOST_NOTED = 3  # numbers of an entry
+
+
+class _Entries(Record):
+    """The entries of calls that the kernel times, by the plan's event.
+
+    ``noted``, by function, is what they note for the return.
+    """
+
+    countings: dict[str, Entering]
+    noted: dict[str | None, tuple[Noted, ...]]
+
+
+def _entries(targets: Targets) -> _Entries | None:
+    # None: the kernel cannot time them, or not with the values that are asked for.
+    from fetchc.tracer.bpf.counting import entering
+
+    found = _Entries({}, {})
+    listed = [one for one in targets.chosen if one.role == "enter"]
+    labels: dict[str, None] = {}
+    for target in listed:
+        pairing = {FRAME, target.key, target.stack_end}
+        labels |= {one.label: None for one in target.plan.values if one.label not in pairing}
+    if len(labels) > _MOST_NOTED:
+        return None
+    for target in listed:
+        plan = target.plan
+        if plan.of_kernel or labels.keys() - {one.label for one in plan.values}:
+            return None
+
+        def identify(
+            terms: tuple[tuple[Term, ...], ...], target: Target = target
+        ) -> tuple[Program, ...]:
+            return _calls(target, terms)
+
+        counting = entering(plan, tuple(labels), identify)
+        if counting is None:
+            return None
+        if found.noted.setdefault(plan.function, counting.noted) != counting.noted:
+            return None
+        found.countings[plan.event] = counting
+    return found
+
+
+def _calls(target: Target, terms: tuple[tuple[Term, ...], ...] = ()) -> tuple[Program, ...]:
+    from fetchc.tracer.bpf.plan_programs import calls_of
+
+    stack = "" if target.key == FRAME else target.key
+    if stack and not target.stack_end:
+        return ()
+    return calls_of(target.plan, FRAME, target.pushed, stack, target.stack_end, terms)
+
+
+def _filters(
+    targets: Targets, entries: _Entries | None
+) -> tuple[dict[str, tuple[Program, ...]], bool]:
     # By the plan's event; and whether they are the whole filters of all targets. Where the kernel
     # counts, it has times of calls.
     from fetchc.tracer.bpf.plan_programs import filter_of
@@ -82,10 +141,11 @@ def _filters(targets: Targets, totals: bool) -> tuple[dict[str, tuple[Program, .
     for target in targets.chosen:
         if target.filter is None or target.role == "enter":
             continue
-        if target.plan.of_kernel or (target.role != "hit" and not totals):
+        if target.plan.of_kernel or (target.role != "hit" and entries is None):
             whole = False
             continue
-        programs, all_of_it = filter_of(target.plan, target.filter, target.role == "leave")
+        noted = () if entries is None else entries.noted.get(target.plan.function, ())
+        programs, all_of_it = filter_of(target.plan, target.filter, target.role == "leave", noted)
         if programs:
             found[target.plan.event] = programs
         whole = whole and all_of_it
@@ -93,12 +153,15 @@ def _filters(targets: Targets, totals: bool) -> tuple[dict[str, tuple[Program, .
 
 
 def _countings(
-    targets: Targets, measures: tuple[Measure, ...], filtered: bool
+    targets: Targets, measures: tuple[Measure, ...], filtered: bool, entries: _Entries
 ) -> dict[str, Counting | Entering]:
     # By the plan's event; none at all where one of the plans cannot be counted in the kernel.
-    found: dict[str, Counting | Entering] = {}
+    found: dict[str, Counting | Entering] = {**entries.countings}
     for target in targets.chosen:
-        counting = None if target.plan.of_kernel else _counting(target, measures, filtered)
+        if target.role == "enter":
+            continue
+        noted = entries.noted.get(target.plan.function, ())
+        counting = None if target.plan.of_kernel else _counting(target, measures, filtered, noted)
         if counting is None:
             return {}
         found[target.plan.event] = counting
@@ -106,23 +169,13 @@ def _countings(
 
 
 def _counting(
-    target: Target, measures: tuple[Measure, ...], filtered: bool
-) -> Counting | Entering | None:
-    from fetchc.tracer.bpf.counting import Entering
-    from fetchc.tracer.bpf.plan_programs import calls_of, counting_of
+    target: Target, measures: tuple[Measure, ...], filtered: bool, noted: tuple[Noted, ...]
+) -> Counting | None:
+    from fetchc.tracer.bpf.plan_programs import counting_of
 
-    calls: tuple[Program, ...] = ()
-    if target.role in ("enter", "leave"):
-        stack = "" if target.key == FRAME else target.key
-        if stack and not target.stack_end:
-            return None
-        calls = calls_of(target.plan, FRAME, target.pushed, stack, target.stack_end)
-        if not calls:
-            return None
-    if target.role == "enter":
-        # Values of the entry would have to wait for the return with its time.
-        pairing = {FRAME, target.key, target.stack_end}
-        return None if {one.label for one in target.plan.values} - pairing else Entering(calls)
+    calls = _calls(target) if target.role == "leave" else ()
+    if target.role == "leave" and not calls:
+        return None
     wanted = set(target.keys) if filtered else _wanted(target)
     shapes = {one.label: one.shape for one in target.plan.values}
     named = any(has_function(shapes[label]) for label in wanted if label in shapes)
@@ -132,7 +185,7 @@ def _counting(
     labels = (*target.measures, *[one.text for one in measures[len(target.measures) :]])
     steps = [int(one.step) for one in measures]
     counted = tuple(zip(labels, steps, strict=True))
-    counting = counting_of(target.plan, counted, wanted - BUILTINS.keys(), task, calls)
+    counting = counting_of(target.plan, counted, wanted - BUILTINS.keys(), task, calls, noted)
     return counting and counting.replaced(passed=filtered)
 
 

@@ -137,8 +137,11 @@ class Hits:
 
     def _leave(self, target: Target, event: Event) -> Hit:
         elapsed = event.args.pop(ELAPSED, None)
-        if isinstance(elapsed, int):
-            return Hit(target, event, None if elapsed == UNSEEN else round(elapsed / 1e3, 3))
+        if isinstance(elapsed, int) and elapsed != UNSEEN:
+            return Hit(target, event, round(elapsed / 1e3, 3))
+        if elapsed == UNSEEN:  # the entry was recorded, or not seen: the program has none of it
+            own = {one.label for one in target.plan.values}
+            event.args = {label: one for label, one in event.args.items() if label in own}
         call = _call(target, event)
         entry = None if call is None else self._calls.leave(*call)
         if entry is None:

@@ -8,8 +8,8 @@ an exception or the end of its thread has left gives its place to the next call 
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R7, R9, Assembler
-from fetchc.emit.bpf_steps import ELAPSED, WORD, Code, StepEmitter, TooLarge
-from fetchc.ir.steps import Identify, ReadMemory
+from fetchc.emit.bpf_steps import ELAPSED, WORD, Code, StepEmitter, TooLarge, noted_place
+from fetchc.ir.steps import Identify, Note, ReadMemory
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -17,49 +17,70 @@ if TYPE_CHECKING:
     from fetchc.emit.bpf_steps import Target
     from fetchc.ir.steps import Program, Step
 
-__all__ = ["CALL_BYTES", "OPEN_BYTES", "Call", "CallEmitter", "entry_code"]
+__all__ = ["CALL_BYTES", "FORGOTTEN", "Call", "CallEmitter", "entry_code", "open_bytes"]
 
 _PROCESS, _STACK, _PLACE = 0, 8, 16  # in the key: numbers of 64 bits
 CALL_BYTES = 24
 """The size of the keys of the map of open calls."""
 
 _NESTED = 7
-OPEN_BYTES = WORD + WORD * _NESTED
-"""The size of its values: how many calls are open in one frame, and when each of them began.
 
-They are one but for tail calls, which begin where the frame of the caller was and return with it.
-"""
+
+def open_bytes(noted: int) -> int:
+    """The size of its values: how many calls are open in one frame, and what is noted of each.
+
+    That is when it began, and so many numbers of its entry. A call that is recorded began at 0.
+    They are one but for tail calls, which begin where the frame of the caller was and return with
+    it.
+    """
+    return WORD + _NESTED * WORD * (1 + noted)
+
 
 _ANY = 0  # BPF_ANY
 
 
 class Call(Record):
-    """Steps that end with :class:`~fetchc.ir.steps.Identify`, and the map of open calls."""
+    """Steps that identify a call, and maybe note so many numbers; and the map of open calls."""
 
     program: Program
     map: int
+    noted: int = 0
 
 
 class CallEmitter(StepEmitter):
     """Notes the begin of a call, or takes the note and has the time since then."""
 
     def __init__(self, call: Call, target: Target, asm: Assembler) -> None:
-        super().__init__(call.program, target, asm, used=-ELAPSED)
+        super().__init__(call.program, target, asm, used=-ELAPSED + WORD * call.noted)
         self._map = call.map
+        self._noted = [noted_place(number) for number in range(call.noted)]
+        self._slot = WORD * (1 + call.noted)
+        self._open = open_bytes(call.noted)
         self._key = -self.stack_used - CALL_BYTES
-        self._value = self._key - OPEN_BYTES
+        self._value = self._key - self._open
         if -self._value > target.rules.stack_bytes:
             raise TooLarge(f"what identifies a call needs {-self._value} bytes of stack")
         self._unknown = asm.fresh()
-        self._in_goroutine = False
+        self._unread = asm.fresh()
+        self._in_goroutine = self._is_identified = False
 
     def begin(self) -> None:
-        """Note the time; a call that the map has no room for is counted."""
+        """Note the time, and end; a call that the map has no room for is counted.
+
+        Go on behind where the entry is to be recorded.
+        """
         asm, helpers = self._asm, self._helpers
-        fresh, full, room, done = [asm.fresh() for _ in range(4)]
+        fresh, full, room, done, began, record = [asm.fresh() for _ in range(6)]
+        for place in self._noted:
+            asm.store_constant(FRAME, place, 0, WORD)
         self._identify()
         asm.call(helpers["ktime_get_ns"])
         asm.move(R9, R0)
+        if asm.leads_to(self._unread):
+            asm.jump(began)
+            asm.place(self._unread)
+            asm.constant(R9, 0)
+            asm.place(began)
         if not self._in_goroutine:  # there a panic has left what is open in the frame
             self._look_up()
             asm.jump_if("eq", R0, 0, fresh)
@@ -68,20 +89,22 @@ class CallEmitter(StepEmitter):
             asm.jump(room)
             asm.place(full)  # the oldest one gives room
             self._forget()
-            for at in range(WORD, OPEN_BYTES - WORD, WORD):
-                asm.load(R1, R0, at + WORD, WORD)
+            for at in range(WORD, self._open - self._slot, WORD):
+                asm.load(R1, R0, at + self._slot, WORD)
                 asm.store(R0, at, R1, WORD)
             asm.constant(R1, _NESTED - 1)
             asm.place(room)
             self._at_last()
             asm.store(R3, WORD, R9, WORD)
+            self._copy_noted(R3, WORD)
             asm.compute_with("add", R1, 1)
             asm.store(R0, 0, R1, WORD)
             asm.jump(done)
             asm.place(fresh)
-        for at in range(0, OPEN_BYTES, WORD):
+        for at in range(0, self._open, WORD):
             asm.store_constant(FRAME, self._value + at, 1 if at == 0 else 0, WORD)
         asm.store(FRAME, self._value + WORD, R9, WORD)
+        self._copy_noted(FRAME, self._value + WORD)
         asm.map(R1, self._map)
         asm.move(R2, FRAME)
         asm.compute_with("add", R2, self._key)
@@ -92,13 +115,26 @@ class CallEmitter(StepEmitter):
         asm.jump_if("eq", R0, 0, done)
         self._forget()
         asm.place(done)
+        if asm.leads_to(self._unread):
+            asm.jump_if("eq", R9, 0, record)
         if asm.leads_to(self._unknown):
             asm.place(self._unknown)
+        asm.end()
+        if asm.leads_to(self._unread):
+            asm.place(record)
+
+    def _copy_noted(self, base: int, time: int) -> None:
+        # Behind the time.
+        for number, place in enumerate(self._noted, 1):
+            self._asm.load(R2, FRAME, place, WORD)
+            self._asm.store(base, time + WORD * number, R2, WORD)
 
     def elapsed(self) -> None:
         """Have the time since the begin at :data:`ELAPSED`, all bits where that was not noted."""
         asm, last = self._asm, self._asm.fresh()
         asm.store_constant(FRAME, ELAPSED, -1, WORD)
+        for place in self._noted:
+            asm.store_constant(FRAME, place, 0, WORD)
         self._identify()
         self._look_up()
         asm.jump_if("eq", R0, 0, self._unknown)
@@ -108,12 +144,17 @@ class CallEmitter(StepEmitter):
         asm.store(R0, 0, R1, WORD)
         self._at_last()
         asm.load(R9, R3, WORD, WORD)
+        for number, place in enumerate(self._noted, 1):
+            asm.load(R2, R3, WORD + WORD * number, WORD)
+            asm.store(FRAME, place, R2, WORD)
         asm.jump_if("ne", R1, 0, last)
         asm.map(R1, self._map)
         asm.move(R2, FRAME)
         asm.compute_with("add", R2, self._key)
         asm.call(self._helpers["map_delete_elem"])
         asm.place(last)
+        if self._noted:
+            asm.jump_if("eq", R9, 0, self._unknown)
         asm.call(self._helpers["ktime_get_ns"])
         asm.compute("sub", R0, R9)
         asm.store(FRAME, ELAPSED, R0, WORD)
@@ -128,9 +169,14 @@ class CallEmitter(StepEmitter):
         asm = self._asm
         match step:
             case ReadMemory():
-                self.load(step, self._places[position])
-                asm.jump_if("ne", R0, 0, self._unknown)
+                failed = self._unread if self._is_identified else self._unknown
+                self.step_or(position, step, failed)
+            case Note(values=values):
+                for place, value in zip(self._noted, values, strict=True):
+                    self.value(R1, value)
+                    asm.store(FRAME, place, R1, WORD)
             case Identify(stack=stack, place=place):
+                self._is_identified = True
                 known = asm.fresh()
                 asm.call(self._helpers["get_current_pid_tgid"])
                 asm.move(R7, R0)
@@ -153,10 +199,10 @@ class CallEmitter(StepEmitter):
                 super().step(position, step)
 
     def _at_last(self) -> None:
-        # R3 leads to the word before that of the number R1, which is less than all of them.
+        # R3 leads to the word before what is noted of number R1, which is less than all.
         asm = self._asm
         asm.move(R2, R1)
-        asm.compute_with("lsh", R2, 3)
+        asm.compute_with("mul", R2, self._slot)
         asm.move(R3, R0)
         asm.compute("add", R3, R2)
 
@@ -185,5 +231,4 @@ def entry_code(call: Call, target: Target) -> Code:
     emitter = CallEmitter(call, target, asm)
     emitter.only_threads()
     emitter.begin()
-    asm.end()
     return Code(asm.instructions(), ())

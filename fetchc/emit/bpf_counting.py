@@ -16,6 +16,7 @@ from fetchc.ir.steps import (
     EmitMemory,
     EmitNumber,
     EmitText,
+    ReadEntry,
     ReadMemory,
 )
 from fetchc.record import Record
@@ -157,7 +158,7 @@ class Counting(StepEmitter):
         """Emit the step; a hit that cannot be counted goes on to be recorded."""
         asm = self._asm
         match step:
-            case ReadMemory() | Elapsed():
+            case ReadMemory() | Elapsed() | ReadEntry():
                 self.step_or(position, step, self.recorded)
             case EmitNumber(value=value, at=at, size=size):
                 self.value(R1, value)

@@ -33,6 +33,7 @@ from fetchc.ir.steps import (
     TIME,
     Elapsed,
     Loop,
+    ReadEntry,
     ReadMemory,
     Require,
 )
@@ -72,24 +73,26 @@ def ring_record(
     call: Call | None = None,
     filter: Program | None = None,
     probed: str = "program",
+    entering: bool = False,
 ) -> Code:
     """The program that records ``program`` at a hit.
 
     ``point`` is where it is attached; None: at several points, each of which has its cookie.
     ``counted``: a hit is counted where it can be, and recorded only where not: a load failed, a
     text is too long for a key, the map is full. ``stack``: a record has that, too.
-    ``call``: at a return, which call it is of, for the time since the entry. ``filter``: the hits
+    ``call``: at a return, which call it is of, for the time since the entry. ``entering``: at its
+    entry, which is recorded only where numbers for the return cannot be noted. ``filter``: the hits
     that it lets pass. ``probed`` is one of :data:`PROBED`. Raises TooLarge where the event does not
     fit.
     """
     target = Target(machine, rules, maps, point, returning, sleepable, stack, probed)
     asm = Assembler()
-    used = WORD if call is None else -ELAPSED
+    used = WORD if call is None else -ELAPSED + WORD * call.noted
     counting = None if counted is None else Counting(counted, target, asm, used)
     emitter = _RecordEmitter(program, target, asm)
     if filter is not None:
         emitter.filter = _FilterEmitter(filter, target, asm, used=used)
-    return emitter.code(counting, call)
+    return emitter.code(counting, call, entering)
 
 
 def sampled_record(
@@ -115,11 +118,15 @@ class _RecordEmitter(StepEmitter):
 
     filter: _FilterEmitter | None = None
 
-    def code(self, counting: Counting | None = None, call: Call | None = None) -> Code:
+    def code(
+        self, counting: Counting | None = None, call: Call | None = None, entering: bool = False
+    ) -> Code:
         asm = self._asm
         asm.move(CONTEXT, R1)
         self.only_threads()
-        if call is not None:
+        if call is not None and entering:
+            CallEmitter(call, self._target, asm).begin()
+        elif call is not None:
             CallEmitter(call, self._target, asm).elapsed()
         unknown = asm.fresh() if counting is None else counting.recorded
         if self.filter is not None:
@@ -286,7 +293,7 @@ class _FilterEmitter(StepEmitter):
         asm, passes = self._asm, self._asm.fresh()
         for position, step in enumerate(self._steps):
             match step:
-                case ReadMemory() | Elapsed():
+                case ReadMemory() | Elapsed() | ReadEntry():
                     self.step_or(position, step, unknown)
                 case Require(value=value):
                     self.value(R1, value)
@@ -305,7 +312,9 @@ class _SampleEmitter(_RecordEmitter):
         self._buffer = buffer
         self._output = output
 
-    def code(self, counting: Counting | None = None, call: Call | None = None) -> Code:
+    def code(
+        self, counting: Counting | None = None, call: Call | None = None, entering: bool = False
+    ) -> Code:
         self._asm.move(CONTEXT, R1)
         self._room = max(text_rooms(self._program, self._target.rules), default=0)
         self._record(sampled_bytes(self._program, self._target.rules))

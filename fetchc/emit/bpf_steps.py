@@ -31,7 +31,9 @@ from fetchc.ir.steps import (
     Identify,
     LoadBias,
     Loop,
+    Note,
     ReadCursor,
+    ReadEntry,
     ReadMemory,
     ReadRegister,
     ReadTask,
@@ -70,6 +72,7 @@ __all__ = [
     "TooLarge",
     "entry_bytes",
     "look_up",
+    "noted_place",
     "purpose",
     "record_bytes",
     "text_rooms",
@@ -197,12 +200,16 @@ def purpose(step: Step | None) -> str:
             return "computes a number"
         case ReadRegister() | Constant() | ContextAddress() | ReadTask() | ReadCursor():
             return "takes a number"
+        case ReadEntry():
+            return "takes a number of the entry"
         case Loop():
             return "walks a container"
         case Aggregate():
             return "counts the hit"
         case Identify():
             return "identifies the call"
+        case Note():
+            return "notes numbers of the entry"
         case Require():
             return "applies the filter"
         case _:
@@ -286,6 +293,11 @@ TEXT_ROOMS = (64, 512, TEXT_BYTES)
 """Bytes. Most texts are short; one larger room follows where more is asked for."""
 
 
+def noted_place(number: int) -> int:
+    """Where a number of the entry is in the stack of a program that has it."""
+    return ELAPSED - WORD * (number + 1)
+
+
 class StepEmitter:
     """Emits steps, one by one; values are in the program's stack, R8 is the record."""
 
@@ -309,8 +321,11 @@ class StepEmitter:
         self._asm = asm
         self._starts: list[Start] = []
         limit = target.rules.stack_bytes
-        if any(isinstance(step, Elapsed) for step in program.steps):
-            used = max(used, -ELAPSED)
+        for step in program.steps:
+            if isinstance(step, Elapsed):
+                used = max(used, -ELAPSED)
+            elif isinstance(step, ReadEntry):
+                used = max(used, -noted_place(step.number))
         self._places, self.stack_used = value_places(program.steps, limit, used, ())
 
     def _reader(self, user: bool) -> int:
@@ -374,7 +389,7 @@ class StepEmitter:
         """Emit the step at that position."""
         asm, place = self._asm, self._places.get(position, 0)
         match step:
-            case ReadRegister() | ReadCursor() | Constant() | Elapsed():
+            case ReadRegister() | ReadCursor() | Constant() | Elapsed() | ReadEntry():
                 pass  # taken from where it is by each step that uses it
             case LoadBias():
                 self._load_bias()
@@ -435,16 +450,16 @@ class StepEmitter:
                 asm.compute_with("add", R1, at)
                 asm.constant(R2, COMM_BYTES)
                 asm.call(self._helpers["get_current_comm"])
-            case Aggregate() | Identify() | Require() | Loop():
+            case Aggregate() | Identify() | Note() | Require() | Loop():
                 raise AssertionError("a record is not counted, and an entry has no walks")
             case _:
                 assert_never(step)
 
-    def step_or(self, position: int, step: ReadMemory | Elapsed, unknown: str) -> None:
+    def step_or(self, position: int, step: ReadMemory | Elapsed | ReadEntry, unknown: str) -> None:
         """Emit the step; go on at ``unknown`` where there is no such number."""
         asm = self._asm
-        if isinstance(step, Elapsed):
-            self.value(R1, position)
+        if not isinstance(step, ReadMemory):
+            asm.load(R1, FRAME, ELAPSED, WORD)
             asm.compute_with("rsh", R1, TIMED_BITS)
             asm.jump_if("ne", R1, 0, unknown)
             return
@@ -564,6 +579,8 @@ class StepEmitter:
                 self._asm.constant(register, number)
             case Elapsed():
                 self._asm.load(register, FRAME, ELAPSED, WORD)
+            case ReadEntry(number=number):
+                self._asm.load(register, FRAME, noted_place(number), WORD)
             case ReadCursor(number=number):
                 start, offset = self._cursors
                 self._asm.load(register, start, offset + WORD * number, 8)

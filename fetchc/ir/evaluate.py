@@ -56,8 +56,9 @@ class State(Record):
     ``size``, or None. ``bias`` is what ``@+OFF`` counts from: the load bias of the probed
     file. ``stack`` and ``result`` name the registers behind ``$stack`` and ``$retval``.
     ``word_bytes`` is the size of the kernel's long. ``elapsed`` are the nanoseconds since the call
-    began that returns, None where its entry was not seen. ``context`` is the address of what the
-    kernel gives an eBPF program. ``process``, ``thread`` and ``cpu`` are numbers of the hit.
+    began that returns, None where its entry was not seen, ``noted`` numbers of that entry.
+    ``context`` is the address of what the kernel gives an eBPF program. ``process``, ``thread`` and
+    ``cpu`` are numbers of the hit.
     """
 
     registers: Mapping[str, int]
@@ -73,6 +74,7 @@ class State(Record):
     process: int = 0
     thread: int = 0
     cpu: int = 0
+    noted: tuple[int, ...] = ()
 
     def wrapped(self, number: int) -> int:
         """``number`` in a word of the machine."""

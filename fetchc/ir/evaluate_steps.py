@@ -26,7 +26,9 @@ from fetchc.ir.steps import (
     Identify,
     LoadBias,
     Loop,
+    Note,
     ReadCursor,
+    ReadEntry,
     ReadMemory,
     ReadRegister,
     ReadTask,
@@ -188,6 +190,8 @@ class _Run:
                 self._values[position] = _MASK if state.elapsed is None else state.elapsed
             case ContextAddress():
                 self._values[position] = state.context
+            case ReadEntry(number=number):
+                self._values[position] = state.noted[number]
             case ReadTask(name=name):
                 self._values[position] = getattr(state, name)
             case ReadCursor(number=number):
@@ -225,21 +229,21 @@ class _Run:
                 self._put(at, state.comm[: COMM_BYTES - 1].ljust(COMM_BYTES, b"\0"))
             case Aggregate(measures=measures):
                 whole = all(self._is_whole(step) for step in self._steps)
-                timed = [one for one in measures if isinstance(self._steps[one.value], Elapsed)]
-                known = all(self._values[one.value] >> TIMED_BITS == 0 for one in timed)
-                if whole and known and not self._faults:
+                if whole and self._is_timed() and not self._faults:
                     self._numbers = tuple([self._number(one) for one in measures])
             case Require(value=value):
-                known = all(
-                    one >> TIMED_BITS == 0
-                    for at, one in self._values.items()
-                    if isinstance(self._steps[at], Elapsed)
-                )
-                self._numbers = (self._values[value],) if known and not self._faults else None
-            case Identify():
+                known = self._is_timed() and not self._faults
+                self._numbers = (self._values[value],) if known else None
+            case Identify() | Note():
                 raise AssertionError("nothing is recorded of it")
             case step:
                 assert_never(step)
+
+    def _is_timed(self) -> bool:
+        # Whether there is what the steps ask for of the call's entry.
+        needed = any(isinstance(step, Elapsed | ReadEntry) for step in self._steps)
+        elapsed = self._state.elapsed
+        return not needed or (elapsed is not None and elapsed >> TIMED_BITS == 0)
 
     def _block(self, base: int, offset: int, at: int, size: int, word: int) -> None:
         low, high = 0, size

@@ -31,6 +31,7 @@ __all__ = [
     "Immediate",
     "KernelValue",
     "Load",
+    "OfEntry",
     "OfHit",
     "Part",
     "Register",
@@ -226,7 +227,13 @@ class OfHit(Record):
     name: str
 
 
-Term = Value | Part | Calculated | Chosen | OfHit | int
+class OfEntry(Record):
+    """The number that was noted, as that ``number``, at the entry of the call that returns."""
+
+    number: int
+
+
+Term = Value | Part | Calculated | Chosen | OfHit | OfEntry | int
 """What a walk computes with: a value of 64 bits, which a load as :class:`Deref` gives, too."""
 
 

@@ -22,6 +22,7 @@ from fetchc.ir.fetch import (
     Image,
     Immediate,
     KernelValue,
+    OfEntry,
     OfHit,
     Part,
     Register,
@@ -60,8 +61,10 @@ from fetchc.ir.steps import (
     LoadBias,
     Loop,
     Measured,
+    Note,
     Program,
     ReadCursor,
+    ReadEntry,
     ReadMemory,
     ReadRegister,
     ReadTask,
@@ -131,7 +134,7 @@ def _unsupported_one(values: Iterable[Value], context: Sequence[Slot]) -> str | 
 
 def _values_in(term: Term) -> Iterator[Value]:
     match term:
-        case int() | OfHit():
+        case int() | OfHit() | OfEntry():
             return
         case Calculated(left=left, right=right):
             parts: tuple[Term, ...] = (left, right)
@@ -150,22 +153,27 @@ def steps_of(
     fields: Sequence[tuple[str, Fetch]],
     stack: str,
     result: str,
-    elapsed: str = "",
+    elapsed: Sequence[str] = (),
     context: Sequence[Slot] = (),
 ) -> Program:
     """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
 
-    ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``elapsed`` is the
-    name of a further field, of the time since the entry. ``context`` is what the kernel gives the
-    program where that is no registers: ``$arg1``, ``$retval``, or ``$FIELD`` of an event, with
-    places from :class:`ContextAddress` on.
+    ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``elapsed`` are
+    names of further fields: of the time since the entry, and of numbers of the entry. ``context``
+    is what the kernel gives the program where that is no registers: ``$arg1``, ``$retval``, or
+    ``$FIELD`` of an event, with places from :class:`ContextAddress` on.
     """
     return _Lowering(stack, result, elapsed=elapsed, context=context).program(fields)
 
 
-def call_steps(place: Term, goroutine: Term | None, stack: str, result: str) -> Program:
-    """The steps that identify the call that a hit is of: see :class:`Identify`."""
-    return _Lowering(stack, result).call(place, goroutine)
+def call_steps(
+    place: Term, goroutine: Term | None, stack: str, result: str, noted: Sequence[Term] = ()
+) -> Program:
+    """The steps that identify the call that a hit is of: see :class:`Identify`.
+
+    ``noted`` are numbers of its entry that are for its return.
+    """
+    return _Lowering(stack, result).call(place, goroutine, noted)
 
 
 def filter_steps(condition: Term, stack: str, result: str) -> Program:
@@ -224,7 +232,7 @@ class _Lowering:
         stack: str,
         result: str,
         totals: Totals | None = None,
-        elapsed: str = "",
+        elapsed: Sequence[str] = (),
         context: Sequence[Slot] = (),
         gap: int = _GAP,
     ) -> None:
@@ -284,11 +292,11 @@ class _Lowering:
             self._text(*text)
         for one_of_contents in contents:
             self._contents(*one_of_contents)
-        if self._elapsed:
+        for number, name in enumerate(self._elapsed):
             at = self._room(_WORD_BYTES, _WORD_BYTES)
-            self._slots[self._elapsed] = Slot(self._elapsed, at, _WORD_BYTES, False, None, False)
-            elapsed = self._plain(Elapsed(), self._elapsed)
-            self._emit_number(elapsed, at, _WORD_BYTES, self._elapsed)
+            self._slots[name] = Slot(name, at, _WORD_BYTES, False, None, False)
+            found = self._plain(ReadEntry(number - 1) if number else Elapsed(), name)
+            self._emit_number(found, at, _WORD_BYTES, name)
         if self._totals is not None:
             self._aggregate(self._totals)
         faults_at = self._room(_WORD_BYTES, _WORD_BYTES * (-(-self._faults // 64)))
@@ -297,7 +305,7 @@ class _Lowering:
         room = max([2 * one.high - one.low for one in self._blocks], default=0)
         self._end = max(self._end, -(-room // _WORD_BYTES) * _WORD_BYTES)
         steps, names = _scheduled(self._steps, self._fields)
-        ends = [self._elapsed] if self._elapsed else []
+        ends = [*self._elapsed]
         ends += [name for name, _, _ in self._totals.computed] if self._totals is not None else []
         return Program(
             tuple(steps),
@@ -311,10 +319,12 @@ class _Lowering:
             self._texts,
         )
 
-    def call(self, place: Term, goroutine: Term | None) -> Program:
+    def call(self, place: Term, goroutine: Term | None, noted: Sequence[Term]) -> Program:
         """The steps that identify a call, which record nothing."""
         stack = None if goroutine is None else self._term(goroutine, "")
         self._step(Identify(stack, self._term(place, "")), ())
+        if noted:
+            self._step(Note(tuple([self._term(one, "") for one in noted])), ())
         return self._without_record()
 
     def filter(self, condition: Term) -> Program:
@@ -481,13 +491,15 @@ class _Lowering:
             case Chosen(condition=condition, nonzero=nonzero, zero=zero):
                 terms = [self._term(one, name) for one in (condition, nonzero, zero)]
                 return self._plain(Select(*terms), name)
+            case OfEntry(number=number):
+                return self._plain(ReadEntry(number), name)
             case OfHit(name="elapsed"):
                 return self._plain(Elapsed(), name)
             case OfHit(name=of_task):
                 return self._plain(ReadTask(of_task), name)
             case Part(base=base, offset=offset, size=size, when=when):
                 where = None if when is None else self._term(when, name)
-                if isinstance(base, int | Part | Calculated | Chosen | OfHit):
+                if isinstance(base, int | Part | Calculated | Chosen | OfHit | OfEntry):
                     address = self._term(base, name)
                 else:  # as a chain that ends there is
                     address, offset = self._address(Deref(base, offset), name)

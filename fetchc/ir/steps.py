@@ -64,8 +64,10 @@ __all__ = [
     "LoadBias",
     "Loop",
     "Measured",
+    "Note",
     "Program",
     "ReadCursor",
+    "ReadEntry",
     "ReadMemory",
     "ReadRegister",
     "ReadTask",
@@ -146,6 +148,12 @@ class Elapsed(Record):
 
     The program has it before its steps: see :mod:`fetchc.emit.bpf_calls`.
     """
+
+
+class ReadEntry(Record):
+    """A number that was noted at the entry of the call that returns: see :class:`Note`."""
+
+    number: int
 
 
 class ReadTask(Record):
@@ -296,6 +304,16 @@ class Identify(Record):
     place: int
 
 
+class Note(Record):
+    """Note the values with the call that begins, for its return.
+
+    Where a load between :class:`Identify` and this step fails, the entry is recorded instead, and
+    the call has no time for its return: the reader has both.
+    """
+
+    values: tuple[int, ...]
+
+
 class Require(Record):
     """A hit where the value is 0 is neither recorded nor counted.
 
@@ -362,6 +380,7 @@ Step = (
     | Elapsed
     | ContextAddress
     | ReadTask
+    | ReadEntry
     | ReadCursor
     | ReadMemory
     | Arithmetic
@@ -374,6 +393,7 @@ Step = (
     | EmitComm
     | Aggregate
     | Identify
+    | Note
     | Require
 )
 
@@ -446,6 +466,7 @@ def operands(step: Step) -> tuple[int, ...]:
         case (
             ReadRegister()
             | ReadTask()
+            | ReadEntry()
             | ReadCursor()
             | Constant()
             | LoadBias()
@@ -469,6 +490,8 @@ def operands(step: Step) -> tuple[int, ...]:
             return (value,)
         case Aggregate(measures=measures):
             return tuple([one.value for one in measures])
+        case Note(values=values):
+            return values
         case Identify(stack=int() as stack, place=place):
             return stack, place
         case Identify(place=place):
@@ -483,6 +506,7 @@ def renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
         case (
             ReadRegister()
             | ReadTask()
+            | ReadEntry()
             | ReadCursor()
             | Constant()
             | LoadBias()
@@ -507,7 +531,7 @@ def renumbered(step: Step, numbers: Mapping[int, int]) -> Step:
         case Aggregate(task=task, measures=measures):
             again = [one.replaced(value=numbers[one.value]) for one in measures]
             return Aggregate(task, tuple(again))
-        case Identify() | Require():
+        case Identify() | Note() | Require():
             raise AssertionError("steps that record nothing are in order")
         case _:
             assert_never(step)

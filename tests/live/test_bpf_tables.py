@@ -385,3 +385,58 @@ def test_a_summary_has_the_times_of_all_calls(
             times, own = lines["nap"]["latency_us"], int(done.program[-1].split()[1]) / 20
             assert 5000 < times["mean"] < own < times["mean"] * 1.2
             assert times["mean"] <= times["max"]
+
+
+def test_a_return_is_counted_by_values_of_its_entry(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Recursion, tail calls, threads, frames that longjmp leaves; a division by 0 is recorded.
+    names = ("down", "even", "odd", "risky")
+    functions = [word for name in names for word in ("-f", name)]
+    quotient = {n: None if not n else 10 // n for n in range(30)}
+    wanted: Counter[tuple[str, int | None]] = Counter()
+    for name, numbers, times in (
+        ("down", range(5), 90), ("down", range(3), 1), ("even", (1, 3, 5), 90),
+        ("odd", (0, 2, 4), 90), ("risky", [n for n in range(30) if n % 3], 3),
+    ):  # fmt: skip
+        for n in numbers:
+            wanted[name, quotient[n]] += times
+    for filter, least in (((), 0), (("--filter", "n >= 3 && $latency > 0"), 3)):
+        done = trace(
+            capfd, "--latency", "--histogram", "$latency", "--sum", "n", "--by",
+            "$function,10 / n", "-v", "--json", *filter, *functions, "-x", program, "--", program,
+        )  # fmt: skip
+        assert "bpf: the kernel counts" in done.errors
+        found = Counter[tuple[str, int | None]]()
+        for line in done.objects:
+            if "histogram" in line:
+                found[tuple(line["key"])] += line["count"]
+        if not least:
+            assert found == wanted
+            sums = sum(line["total"] for line in done.objects if "sum" in line)
+            down, risky = 90 * 10 + 3, 3 * sum(n for n in range(30) if n % 3)
+            assert sums == down + 90 * (1 + 3 + 5) + 90 * (2 + 4) + risky
+        else:
+            assert sum(found.values()) == 90 * 2 + 90 * 2 + 90 + 3 * 18
+            assert None not in [key for _, key in found]
+
+
+def test_goroutines_are_counted_by_values_of_their_entries(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    built = go_program(GO_VERSIONS[-1], tmp_path, IN_GO, name="timed")
+    functions = [word for name in GO_COUNTS for word in ("-f", name)]
+    done = trace(
+        capfd, "--latency", "--sum", "n", "--by", "$function,12 / n", "-v", "--json", *functions,
+        "-x", built, "--", built,
+    )  # fmt: skip
+    assert "bpf: the kernel counts" in done.errors
+    wanted: Counter[tuple[str, int | None]] = Counter()
+    for name, numbers in (
+        ("main.down", range(41)), ("main.inner", [n for n in range(30) if n % 3]),
+        ("main.risky", range(30)),
+    ):  # fmt: skip
+        times = 4 * (30 if name == "main.down" else 1)
+        for n in numbers:
+            wanted[name, None if not n else 12 // n] += times
+    assert {tuple(line["key"]): line["count"] for line in done.objects} == wanted

@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.emit import bpf_calls
+from fetchc.emit import bpf_calls, bpf_steps
 from fetchc.emit.bpf_calls import FORGOTTEN, Call, entry_code
-from fetchc.emit.bpf_counting import Counted, keyed_record
+from fetchc.emit.bpf_counting import Counted, Entry, keyed_record
 from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import Maps, Point, Target
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
-from fetchc.ir.fetch import Calculated, Deref, OfHit, Register, StackPointer
+from fetchc.ir.fetch import (
+    Calculated,
+    Deref,
+    OfEntry,
+    OfHit,
+    Part,
+    Register,
+    Scalar,
+    StackPointer,
+    Term,
+)
 from fetchc.ir.step_lowering import Totals, call_steps, counting_steps, steps_of
-from fetchc.ir.steps import HEADER, TIMED_BITS
+from fetchc.ir.steps import HEADER, TIMED_BITS, Program
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.counting import Counting, row_of
 from fetchc.tracer.events import ELAPSED, LATENCY, UNSEEN, Event, OpenCalls, Plan
@@ -31,15 +42,19 @@ PLAN = Plan("", "ev", "", None, "entry", 0, (), ())
 PUSHED = 8
 STACK_END = 0x9000
 COUNTS = counting_steps([], Totals((), ((OfHit("elapsed"), 8, False),), ()), "sp", "ax")
-RECORDS = steps_of([], "sp", "ax", ELAPSED)
+RECORDS = steps_of([], "sp", "ax", (ELAPSED,))
 
 
 class Thread:
     """A thread that enters functions and returns, and what its programs have counted."""
 
-    def __init__(self, in_go: bool = False, most: int = 1 << 30) -> None:
+    def __init__(
+        self, in_go: bool = False, most: int = 1 << 30, counts: Program | None = None
+    ) -> None:
         self.in_go = in_go
-        self.machine = counting_machine(COUNTS, ())
+        self.noted: tuple[Term, ...] = ()
+        self.counts = counts or COUNTS
+        self.machine = counting_machine(self.counts, ())
         self.machine.calling, self.machine.most_open = OPEN, most
         self.machine.read = lambda address, size: STACK_END.to_bytes(size, "little")
 
@@ -54,12 +69,17 @@ class Thread:
         place = Calculated("sub", StackPointer(), pushed)
         if self.in_go:
             place = Calculated("sub", Deref(Register("bx"), 0), place)
-        call = Call(call_steps(place, Register("di") if self.in_go else None, "sp", "ax"), OPEN)
-        if enters:
+        goroutine_at, noted = Register("di") if self.in_go else None, self.noted if enters else ()
+        steps = call_steps(place, goroutine_at, "sp", "ax", noted)
+        call = Call(steps, OPEN, len(self.noted))
+        if enters and not noted:
             code = entry_code(call, Target(X86, RULES, MAPS, POINT, False, True, None))
         else:
-            counted = Counted(COUNTS, COUNTING)
-            code = ring_record(RECORDS, X86, RULES, MAPS, POINT, True, True, counted, call=call)
+            counted = None if enters else Counted(self.counts, COUNTING)
+            code = ring_record(
+                RECORDS, X86, RULES, MAPS, POINT, not enters, True, counted, call=call,
+                entering=enters,
+            )  # fmt: skip
         machine.run(code.instructions)
 
     def counted(self) -> Cell:
@@ -166,3 +186,75 @@ def test_an_entry_that_cannot_be_identified_is_no_call() -> None:
     thread.hit(True, 7, 0x8000, 0)
     thread.hit(False, 7, 0x8000, 5)
     assert (thread.machine.open, thread.recorded()) == ({}, [UNSEEN])
+
+
+# ------------------------------------------------------------------------------
+# Numbers of the entry, which its return has.
+
+NUMBERED = counting_steps([], Totals((("n", OfEntry(0), Scalar("u", 64)),), (), ()), "sp", "ax")
+NUMBERS = 0x7000  # where they are, as far as they can be read
+
+
+class Noting(Thread):
+    """A thread whose entries note a number, every fifth of which cannot be read."""
+
+    def __init__(self, in_go: bool) -> None:
+        super().__init__(in_go, counts=NUMBERED)
+        self.noted, self.machine.noted = (Part(NUMBERS, 0, 8),), 1
+        self.entered = 0
+        self.machine.read = self.read
+
+    def read(self, address: int, size: int) -> bytes | None:
+        """The end of the stack, or the number of the entry."""
+        number = STACK_END if address < NUMBERS else self.entered
+        return None if number % 5 == 0 and number != STACK_END else number.to_bytes(size, "little")
+
+    def hit(self, enters: bool, goroutine: int, sp: int, now: int) -> None:
+        """As above; the number of an entry is how many there were."""
+        self.entered += enters
+        super().hit(enters, goroutine, sp, now + 1)  # at 0 it would be one that is recorded
+
+
+@pytest.mark.parametrize("in_go", [False, True])
+@given(st.data())
+def test_a_return_has_the_number_of_its_own_entry(in_go: bool, data: st.DataObject) -> None:
+    # An entry whose number cannot be read is recorded, and so is its return: the reader has both.
+    thread, calls = Noting(in_go), OpenCalls(most=1 << 16 if in_go else bpf_calls._NESTED)
+    wanted: Counter[int] = Counter()
+    records = entered = 0
+    for enters, goroutine, sp, now in data.draw(sequences(in_go)):
+        thread.hit(enters, goroutine, sp, now)
+        key = (goroutine or "thread") if in_go else sp
+        depth = STACK_END - sp if in_go else None
+        if enters:
+            entered += 1
+            records += entered % 5 == 0
+            event = Event(PLAN, now, 0, "", 0, 0.0, entered, {}, ())
+            calls.enter(key, event, depth)
+            continue
+        entry = calls.leave(key, depth)
+        if entry is None or entry.address % 5 == 0 or now - entry.pid >> TIMED_BITS:
+            records += 1
+        else:
+            wanted[entry.address] += 1
+    counted: Counter[int] = Counter()
+    for key_of_map, place in thread.machine.entries.items():
+        (number,) = struct.unpack_from(
+            "<Q", keyed_record(NUMBERED, key_of_map), NUMBERED.slots[0].at
+        )
+        counted[number] += struct.unpack_from("<Q", thread.machine.values, place + Entry.HITS)[0]
+    assert counted == wanted
+    assert len(thread.machine.submitted) == records
+
+
+def test_a_number_of_another_call_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    def numbers() -> set[int]:
+        thread = Noting(in_go=False)
+        for enters, sp in ((True, 0x8000), (True, 0x8000), (False, 0x8000)):
+            thread.hit(enters, 0, sp, 1)
+        keys = [keyed_record(NUMBERED, key) for key in thread.machine.entries]
+        return {struct.unpack_from("<Q", key, NUMBERED.slots[0].at)[0] for key in keys}
+
+    assert numbers() == {2}
+    monkeypatch.setattr(bpf_calls, "noted_place", lambda number: bpf_steps.ELAPSED - 16)
+    assert numbers() != {2}

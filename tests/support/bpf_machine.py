@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fetchc.emit.bpf_assembler import Instruction
-from fetchc.emit.bpf_calls import CALL_BYTES, OPEN_BYTES
+from fetchc.emit.bpf_calls import CALL_BYTES, open_bytes
 
 MASK, MASK_48 = (1 << 64) - 1, (1 << 48) - 1
 CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES, THREADS = (
@@ -44,6 +44,7 @@ class BpfMachine:
     most: int = 1 << 30
     calling: int = -1  # the map of open calls, with room for so many
     most_open: int = 1 << 30
+    noted: int = 0  # numbers that are noted of each of them
     clock: int = 1_000_000_007
     buffer: int = -1  # the map in which a program of a sample makes its record, of so many bytes
     buffer_size: int = 0
@@ -238,7 +239,9 @@ class BpfMachine:
     def _in_hash(self, helper: int, map: int, key_at: int, value_at: int, flags: int) -> int:
         counting = map == MAP + self.counting
         entries, most = (self.entries, self.most) if counting else (self.open, self.most_open)
-        key_size, size = (self.key_size, self.value_size) if counting else (CALL_BYTES, OPEN_BYTES)
+        key_size, size = (
+            (self.key_size, self.value_size) if counting else (CALL_BYTES, open_bytes(self.noted))
+        )
         memory, place = self._memory(key_at, key_size)
         key = bytes(memory[place : place + key_size])
         if helper == 1:

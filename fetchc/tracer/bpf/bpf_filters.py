@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fetchc.ir.fetch import Fetch, Term
+    from fetchc.tracer.bpf.computed_terms import Noted
     from fetchc.tracer.events import Plan
     from fetchc.tracer.filter_conditions import Filter
 
@@ -39,29 +40,39 @@ class Passing(Record):
 
 
 def passing(
-    plan: Plan, fields: tuple[tuple[str, Fetch], ...], filter: Filter, timed: bool = False
+    plan: Plan,
+    fields: tuple[tuple[str, Fetch], ...],
+    filter: Filter,
+    timed: bool = False,
+    noted: tuple[Noted, ...] = (),
 ) -> Passing | None:
     """What the kernel can test of a filter; None: nothing.
 
     The expressions of ``filter`` are the labels of their values. ``timed``: the program has the
-    time since the entry.
+    time since the entry, and what was ``noted`` there.
     """
-    return _passing(plan, dict(fields), filter, timed)
+    known = {one.label: one.numeral for one in noted}
+    known |= {label: Numeral(OfHit(name), Number(32, False)) for label, name in _OF_TASK.items()}
+    return _passing(plan, dict(fields), filter, timed, known)
 
 
 def _passing(
-    plan: Plan, fetches: Mapping[str, Fetch], filter: Filter, timed: bool
+    plan: Plan,
+    fetches: Mapping[str, Fetch],
+    filter: Filter,
+    timed: bool,
+    known: Mapping[str, Numeral],
 ) -> Passing | None:
     match filter:
         case All(parts=parts):
-            found = [_passing(plan, fetches, part, timed) for part in parts]
+            found = [_passing(plan, fetches, part, timed, known) for part in parts]
             taken = [one for one in found if one is not None]
             if not taken:
                 return None
             whole = len(taken) == len(parts) and all(one.whole for one in taken)
             return Passing(_every([one.condition for one in taken]), whole)
         case AnyOf(parts=parts):
-            either = [_passing(plan, fetches, part, timed) for part in parts]
+            either = [_passing(plan, fetches, part, timed, known) for part in parts]
             none: Term = 1
             for one in either:
                 if one is None:
@@ -73,18 +84,22 @@ def _passing(
         case Condition(expression="$latency"):
             return _of_time(filter) if timed else None
         case Condition():
-            return _of_value(plan, fetches, filter)
+            return _of_value(plan, fetches, filter, known)
         case _:
             assert_never(filter)
 
 
-def _of_value(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) -> Passing | None:
+def _of_value(
+    plan: Plan,
+    fetches: Mapping[str, Fetch],
+    condition: Condition,
+    known: Mapping[str, Numeral],
+) -> Passing | None:
     shapes = {one.label: one.shape for one in plan.values}
     shape = shapes.get(condition.expression)
     if isinstance(shape, StringShape):
         return _of_length(shape, fetches, condition)
-    of_task = _OF_TASK.get(condition.expression)
-    number = None if of_task is None else Numeral(OfHit(of_task), Number(32, False))
+    number = known.get(condition.expression)
     if shape is not None:
         number = numeral(shape, fetches)
     constant = condition.constant

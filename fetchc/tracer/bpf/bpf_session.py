@@ -10,7 +10,7 @@ from collections import deque
 
 from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import Diagnostic, TracerError
-from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, OPEN_BYTES, Call, entry_code
+from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, Call, entry_code, open_bytes
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
 from fetchc.emit.bpf_program import children_code, ended_code, executed_code, ring_record
 from fetchc.emit.bpf_steps import (
@@ -96,6 +96,7 @@ class _Group(Record):
     counted: Program | None
     call: Program | None
     filter: Program | None
+    entering: bool
 
 
 class _Filled(Record):
@@ -335,21 +336,25 @@ class BpfSession(Session):
                 probed, fields = probed_place(self._files.named(line)), plan.fields[at]
                 call = counting.calls[at] if counting is not None and counting.calls else None
                 program, counted, number = None, None, 0
-                if not isinstance(counting, Entering):
-                    program = program_of(
-                        recorded_fields(plan, fields), ELAPSED if call is not None else ""
-                    )
+                entering = isinstance(counting, Entering)
+                if not isinstance(counting, Entering) or counting.noted:
+                    elapsed = _elapsed(counting)
+                    names = tuple([leaf.field for _, leaf in elapsed])
+                    program = program_of(recorded_fields(plan, fields), names)
                     kind = program, self._walks_caller(plan, probed)
                     if kind not in numbers:
-                        numbers[kind] = self._number(plan, program, call is not None)
+                        numbers[kind] = self._number(plan, program, elapsed)
                     number = numbers[kind]
                     if kind[1]:
                         self._with_caller.add(number)
-                    counted = None if counting is None else counting.programs[at]
+                if isinstance(counting, Counting):
+                    counted = counting.programs[at]
                 point = Point(number, probed.offset, probed.returning)
                 filters = self._filter_programs.get(plan.event)
                 filter = None if filters is None else filters[at]
-                group = _Group(probed.path, probed.returning, program, counted, call, filter)
+                group = _Group(
+                    probed.path, probed.returning, program, counted, call, filter, entering
+                )
                 groups.setdefault(group, []).append((point, probed, plan))
         counting_groups = sum(group.counted is not None for group in groups)
         self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, counting_groups))
@@ -378,7 +383,7 @@ class BpfSession(Session):
         for line, fields in zip(plan.definitions, plan.fields, strict=True):
             probe = kernel_probe(plan, line)
             program = program_of(recorded_fields(plan, fields), context=probe.context)
-            point = Point(self._number(plan, program, False), 0, probe.returning)
+            point = Point(self._number(plan, program, ()), 0, probe.returning)
             try:
                 code = ring_record(
                     program,
@@ -405,15 +410,14 @@ class BpfSession(Session):
                     "FC0705", f"the kernel refused a probe of `{name}`", notes=notes
                 ) from error
 
-    def _number(self, plan: Plan, program: Program, timed: bool) -> int:
+    def _number(self, plan: Plan, program: Program, elapsed: Iterable[tuple[str, Leaf]]) -> int:
         # Of a layout of records: the addresses of a plan can have several.
         number = len(self.decoders)
         if number >= _POINTS:
             raise cannot(f"a session has {_POINTS} kinds of records at most")
         format = format_of(plan, program, number, self._rules)
-        if timed:
-            elapsed = EventValue(ELAPSED, Leaf(ELAPSED, Decode("integer")))
-            plan = plan.replaced(values=(*plan.values, elapsed))
+        further = [EventValue(label, leaf) for label, leaf in elapsed]
+        plan = plan.replaced(values=(*plan.values, *further))
         self.decoders[number] = Decoder(format, [plan], RECORDED, self.symbol)
         return number
 
@@ -456,9 +460,10 @@ class BpfSession(Session):
         machine, rules, maps = self._machine, self._rules, self._maps()
         call, counted = None, None
         if group.call is not None:
+            noted = max(len(one.noted) for one in self._countings.values())
             if self._calls is None:
-                self._calls = self._room("open calls", CALL_BYTES, OPEN_BYTES, _OPEN_CALLS)
-            call = Call(group.call, self._calls)
+                self._calls = self._room("open calls", CALL_BYTES, open_bytes(noted), _OPEN_CALLS)
+            call = Call(group.call, self._calls, noted)
         if group.program is None:
             assert call is not None
             target = Target(machine, rules, maps, alone, group.returning, sleepable, None)
@@ -477,6 +482,7 @@ class BpfSession(Session):
             self._stack,
             call,
             group.filter,
+            entering=group.entering,
         )
 
     def _room(self, what: str, key: int, value: int, entries: int) -> int:
@@ -601,6 +607,14 @@ class BpfSession(Session):
                 self._followed.close()
             self._ring.close()
             self._files.close()
+
+
+def _elapsed(counting: Counting | Entering | None) -> tuple[tuple[str, Leaf], ...]:
+    # What the record of a return has of its call: the time, and what the entry has noted.
+    if not isinstance(counting, Counting) or not counting.calls:
+        return ()
+    noted = [(one.label, Leaf(f"entry {one.label}", one.decode)) for one in counting.noted]
+    return (ELAPSED, Leaf(ELAPSED, Decode("integer"))), *noted
 
 
 def _ring_bytes(buffer_kib: int | None) -> int:

@@ -18,6 +18,7 @@ from fetchc.ir.fetch import (
     Decode,
     Deref,
     Immediate,
+    OfEntry,
     Part,
     Register,
     ReturnValue,
@@ -50,7 +51,19 @@ if TYPE_CHECKING:
 
     Fetches = Mapping[str, Fetch]
 
-__all__ = ["Numeral", "compared", "decoded", "guards_fail", "multiples", "numeral", "stored"]
+__all__ = [
+    "Noted",
+    "Numeral",
+    "compared",
+    "decoded",
+    "guards_fail",
+    "multiples",
+    "noted",
+    "numeral",
+    "store_of",
+    "stored",
+    "stored_as",
+]
 
 _INTEGERS = ("integer", "duration", "enum", "pointer", "char", "bool")
 _MASK = (1 << 64) - 1
@@ -100,6 +113,36 @@ def numeral(shape: Shape, fetches: Fetches, when: Term | None = None) -> Numeral
             return _operation(shape, fetches, when)
         case _:
             return None
+
+
+class Noted(Record):
+    """A number of the entry of a call, as its return has it; ``decode`` says what it means."""
+
+    label: str
+    numeral: Numeral
+    decode: Decode
+
+
+def noted(label: str, shape: Shape, fetches: Fetches, number: int) -> tuple[Term, Noted] | None:
+    """What the entry notes as that ``number``, and what the return has; None: no such number."""
+    found = numeral(shape, fetches)
+    if found is None:
+        return None
+    at_return = Numeral(OfEntry(number), found.number)
+    return found.term, Noted(label, at_return, stored_as(found, decoded(shape)))
+
+
+def stored_as(found: Numeral, decode: Decode) -> Decode:
+    """What the number means in a field of its own, of :func:`store_of` the number."""
+    if found.number.bits == 1:
+        return Decode("bool", 8)
+    return decode.replaced(bits=store_of(found).bits, signed=found.number.signed)
+
+
+def store_of(found: Numeral) -> Scalar:
+    """How the number is stored in a field of its own."""
+    bits = max(8, 1 << (found.number.bits - 1).bit_length())
+    return Scalar("s" if found.number.signed else "u", bits)
 
 
 def decoded(shape: Shape) -> Decode:

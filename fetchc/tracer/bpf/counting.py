@@ -10,19 +10,22 @@ from __future__ import annotations
 import struct
 
 from fetchc.emit.bpf_counting import Entry
-from fetchc.ir.fetch import Calculated, Decode, OfHit, Scalar
+from fetchc.ir.fetch import Calculated, OfHit, Scalar
 from fetchc.ir.step_lowering import Totals
 from fetchc.ir.steps import NANOSECONDS, Aggregate, Loop
 from fetchc.record import Record
 from fetchc.tracer.bpf.computed_terms import (
-    Numeral,
+    Noted,
     decoded,
     guards_fail,
     multiples,
+    noted,
     numeral,
+    store_of,
     stored,
+    stored_as,
 )
-from fetchc.tracer.events import COMM, LATENCY
+from fetchc.tracer.events import COMM, LATENCY, EventValue
 from fetchc.tracer.tables import Cell, Row
 from fetchc.tracer.value_shapes import Leaf, texts_in
 
@@ -32,15 +35,16 @@ if TYPE_CHECKING:
 
     from fetchc.ir.fetch import Fetch, Term, Value
     from fetchc.ir.steps import Measured, Program
-    from fetchc.tracer.events import EventValue, Plan
+    from fetchc.tracer.events import Plan
     from fetchc.tracer.tables import Number
     from fetchc.tracer.value_shapes import Shape
 
-    Identify = Callable[[Term, Term | None], Program]
+    Identify = Callable[[Term, Term | None, tuple[Term, ...]], Program]
+    Programs = tuple[Program, ...]
     Fields = tuple[tuple[str, Fetch], ...]
     Lower = Callable[[Fields, Totals], Program]
 
-__all__ = ["Counting", "Entering", "counting", "identified", "is_plain", "row_of"]
+__all__ = ["Counting", "Entering", "counting", "entering", "identified", "is_plain", "row_of"]
 
 _KINDS = ("integer", "duration", "enum", "pointer")
 _MOST_STEPS = 512
@@ -53,7 +57,8 @@ class Counting(Record):
     ``plan`` has the values that keys and filters need. ``measures`` are the labels of the numbers
     to count, each with the step of its linear buckets (0: there are none), some labels maybe twice;
     each of them has one place in the entries. ``calls``, at returns of calls that are timed,
-    identify those. ``passed``: a program has applied the whole filter before.
+    identify those, and ``noted`` are what the programs have of their entries. ``passed``: a program
+    has applied the whole filter before.
     """
 
     plan: Plan
@@ -61,25 +66,62 @@ class Counting(Record):
     programs: tuple[Program, ...]
     calls: tuple[Program, ...] = ()
     passed: bool = False
+    noted: tuple[Noted, ...] = ()
 
 
 class Entering(Record):
-    """The entries of calls that are timed: for each definition of a plan what identifies them."""
+    """The entries of calls that are timed: for each definition of a plan what identifies them.
+
+    ``noted`` are numbers that they note for the return.
+    """
 
     calls: tuple[Program, ...]
+    noted: tuple[Noted, ...] = ()
+
+
+def entering(
+    plan: Plan,
+    labels: tuple[str, ...],
+    identify: Callable[[tuple[tuple[Term, ...], ...]], Programs],
+) -> Entering | None:
+    """How the entries of a plan's calls note the values ``labels``; None: they cannot.
+
+    ``identify`` makes the steps of what each definition notes.
+    """
+    shapes = {one.label: one.shape for one in plan.values}
+    terms: list[tuple[Term, ...]] = []
+    at_return: dict[str, Noted] = {}
+    for fields in plan.fields:
+        fetches = dict(fields)
+        of_one: list[Term] = []
+        for number, label in enumerate(labels):
+            found = noted(label, shapes[label], fetches, number)
+            if found is None or at_return.setdefault(label, found[1]) != found[1]:
+                return None
+            of_one.append(found[0])
+        terms.append(tuple(of_one))
+    calls = identify(tuple(terms))
+    return Entering(calls, tuple(at_return.values())) if calls else None
 
 
 def identified(
-    plan: Plan, place: str, pushed: int, stack: str, end: str, identify: Identify
+    plan: Plan,
+    place: str,
+    pushed: int,
+    stack: str,
+    end: str,
+    identify: Identify,
+    terms: tuple[tuple[Term, ...], ...] = (),
 ) -> tuple[Program, ...]:
     """The steps that identify the calls of a plan, for each definition; empty: there are none.
 
     ``place`` is the label of the stack pointer, which is ``pushed`` more than at the entry;
-    ``stack`` and ``end``, in Go, those of the goroutine and of the high end of its stack.
+    ``stack`` and ``end``, in Go, those of the goroutine and of the high end of its stack. ``terms``
+    are what each definition notes of an entry.
     """
     shapes = {one.label: one.shape for one in plan.values}
     programs = []
-    for fields in plan.fields:
+    for at, fields in enumerate(plan.fields):
         fetches = dict(fields)
         found: dict[str, Value] = {}
         for label in (place, *((stack, end) if stack else ())):
@@ -90,7 +132,8 @@ def identified(
         frame: Term = Calculated("sub", found[place], pushed)
         if stack:
             frame = Calculated("sub", found[end], frame)
-        programs.append(identify(frame, found[stack] if stack else None))
+        of_entry = terms[at] if terms else ()
+        programs.append(identify(frame, found[stack] if stack else None, of_entry))
     return tuple(programs)
 
 
@@ -103,13 +146,17 @@ def counting(
     lower: Lower,
     fits: Callable[[Program], bool],
     calls: tuple[Program, ...] = (),
+    noted: tuple[Noted, ...] = (),
 ) -> Counting | None:
     """How the kernel counts ``measures`` by the values ``labels`` and ``task``; None: it cannot.
 
     ``always`` are fields of every key. ``lower`` makes the steps, and ``fits`` says whether a
-    program has room for them. ``calls`` have the time that is the measure LATENCY.
+    program has room for them. ``calls`` have the time that is the measure LATENCY, and the numbers
+    ``noted`` of their entries.
     """
     wanted, places = set(labels), dict[str, str]()
+    own = {one.label for one in plan.values}
+    of_entry = {one.label: one for one in noted if one.label not in own}
     values: list[EventValue] = []
     for one in plan.values:
         if one.label in wanted:
@@ -118,6 +165,10 @@ def counting(
             if shape is not one.shape:
                 places[one.label] = place
             values.append(one.replaced(shape=shape))
+    kept_apart = [one for label, one in of_entry.items() if label in wanted]
+    values += [
+        EventValue(one.label, Leaf(_ENTRY.format(one.label), one.decode)) for one in kept_apart
+    ]
     keyed = plan.replaced(values=tuple(values))
     # A field that no value names continues an object that begins in the field before it.
     kept = _used_texts(keyed)
@@ -132,10 +183,13 @@ def counting(
             found = numeral(shapes[label], fetches)
             if found is None:
                 return None
-            computed.append((place, found.term, _store(found)))
+            computed.append((place, found.term, store_of(found)))
+        for known in kept_apart:
+            store = store_of(known.numeral)
+            computed.append((_ENTRY.format(known.label), known.numeral.term, store))
         numbers: list[tuple[Term, int, bool]] = []
         for label in dict.fromkeys([label for label, _ in measures]):
-            measured = _measured(label, shapes, fetches, timed=bool(calls))
+            measured = _measured(label, shapes, fetches, of_entry, timed=bool(calls))
             if measured is None:
                 return None
             numbers.append(measured)
@@ -143,7 +197,11 @@ def counting(
             if step and label == LATENCY:
                 computed.append((_STEP.format(number), _of_time(step), _STEPS))
             elif step:
-                found = numeral(shapes[label], fetches)
+                found = (
+                    of_entry[label].numeral
+                    if label in of_entry
+                    else numeral(shapes[label], fetches)
+                )
                 if found is None:
                     return None
                 computed.append((_STEP.format(number), multiples(found, step), _STEPS))
@@ -154,11 +212,12 @@ def counting(
         if len(program.steps) > _MOST_STEPS or not fits(program):
             return None
         programs.append(program)
-    return Counting(keyed, measures, tuple(programs), calls) if programs else None
+    counted = Counting(keyed, measures, tuple(programs), calls, noted=tuple(noted))
+    return counted if programs else None
 
 
 # Fields of a key that are computed: a value, which multiple of its step a measure has reached.
-_COMPUTED, _STEP = "computed{}", "step{}"
+_COMPUTED, _STEP, _ENTRY = "computed{}", "step{}", "entry {}"
 _STEPS = Scalar("s", 64)
 
 
@@ -167,23 +226,22 @@ def _in_one_field(shape: Shape, fetches: Mapping[str, Fetch], place: str) -> Sha
     found = None if isinstance(shape, Leaf) else numeral(shape, fetches)
     if found is None:
         return shape
-    store, decode = _store(found), decoded(shape)
-    if found.number.bits == 1:
-        return Leaf(place, Decode("bool", 8))
-    return Leaf(place, decode.replaced(bits=store.bits, signed=found.number.signed))
-
-
-def _store(found: Numeral) -> Scalar:
-    bits = max(8, 1 << (found.number.bits - 1).bit_length())
-    return Scalar("s" if found.number.signed else "u", bits)
+    return Leaf(place, stored_as(found, decoded(shape)))
 
 
 def _measured(
-    label: str, shapes: Mapping[str, Shape], fetches: Mapping[str, Fetch], timed: bool
+    label: str,
+    shapes: Mapping[str, Shape],
+    fetches: Mapping[str, Fetch],
+    of_entry: Mapping[str, Noted],
+    timed: bool,
 ) -> tuple[Term, int, bool] | None:
     # A term, the bytes of it that are the number, whether that is signed.
     if label == LATENCY and timed:
         return OfHit("elapsed"), 8, False
+    if label in of_entry:
+        known = of_entry[label].numeral
+        return known.term, 8, known.number.signed
     shape = shapes.get(label)
     if shape is None:
         return None

@@ -6,7 +6,7 @@ import os
 from functools import lru_cache
 
 from fetchc.emit.bpf_counting import fits
-from fetchc.emit.bpf_steps import ELAPSED, TooLarge, text_rooms, value_places
+from fetchc.emit.bpf_steps import TooLarge, noted_place, text_rooms, value_places
 from fetchc.ir.fetch import Symbol
 from fetchc.ir.step_lowering import (
     Totals,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fetchc.ir.fetch import Fetch, Term
     from fetchc.ir.steps import Program, Slot
     from fetchc.target.bpf_rules import BpfRules
+    from fetchc.tracer.bpf.computed_terms import Noted
     from fetchc.tracer.bpf.counting import Counting
     from fetchc.tracer.events import Plan
     from fetchc.tracer.filter_conditions import Filter
@@ -120,7 +121,9 @@ def recorded_fields(
 
 @lru_cache(maxsize=1024)  # many functions have the same
 def program_of(
-    fields: tuple[tuple[str, Fetch], ...], elapsed: str = "", context: tuple[Slot, ...] = ()
+    fields: tuple[tuple[str, Fetch], ...],
+    elapsed: tuple[str, ...] = (),
+    context: tuple[Slot, ...] = (),
 ) -> Program:
     """The steps of an event's fields, on the running machine; see :func:`steps_of`."""
     return steps_of(fields, *_registers(), elapsed, context)
@@ -137,12 +140,13 @@ def counting_of(
     labels: Iterable[str],
     task: tuple[str, ...],
     calls: tuple[Program, ...] = (),
+    noted: tuple[Noted, ...] = (),
 ) -> Counting | None:
     """How the running kernel counts hits of ``plan``; None where the reader has to.
 
     ``measures`` are as those of :class:`Counting`, ``labels`` those of the values that keys and
     filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
-    are what :func:`calls_of` gives of a plan of returns.
+    are what :func:`calls_of` gives of a plan of returns, ``noted`` what their entries note.
     """
     rules, machine = running()
     if machine is None or "compare_exchange" not in rules.features:
@@ -153,31 +157,41 @@ def counting_of(
 
     always = (COMM,) if "comm" in task else ()
     task = tuple([one for one in task if one != "comm"])
-    return counting(plan, measures, labels, task, always, _counting_program, room, calls)
+    return counting(plan, measures, labels, task, always, _counting_program, room, calls, noted)
 
 
-def calls_of(plan: Plan, place: str, pushed: int, stack: str, end: str) -> tuple[Program, ...]:
+def calls_of(
+    plan: Plan,
+    place: str,
+    pushed: int,
+    stack: str,
+    end: str,
+    terms: tuple[tuple[Term, ...], ...] = (),
+) -> tuple[Program, ...]:
     """As :func:`identified`, on the running machine."""
 
-    def identify(frame: Term, goroutine: Term | None) -> Program:
-        return call_steps(frame, goroutine, *_registers())
+    def identify(frame: Term, goroutine: Term | None, of_entry: tuple[Term, ...]) -> Program:
+        return call_steps(frame, goroutine, *_registers(), of_entry)
 
-    return identified(plan, place, pushed, stack, end, identify)
+    return identified(plan, place, pushed, stack, end, identify, terms)
 
 
-def filter_of(plan: Plan, filter: Filter, timed: bool) -> tuple[tuple[Program, ...], bool]:
+def filter_of(
+    plan: Plan, filter: Filter, timed: bool, noted: tuple[Noted, ...]
+) -> tuple[tuple[Program, ...], bool]:
     """The programs of a filter, for each definition of a plan, and whether they test all of it.
 
-    None of them where they test nothing. ``timed``: the program has the time since the entry.
+    None of them where they test nothing. ``timed``: the program has the time since the entry, and
+    what was ``noted`` there.
     """
-    found = [passing(plan, fields, filter, timed) for fields in plan.fields]
+    found = [passing(plan, fields, filter, timed, noted) for fields in plan.fields]
     programs = []
     for one in found:
         program = None if one is None else filter_steps(one.condition, *_registers())
         if program is None or len(program.steps) > _FILTER_STEPS:
             return (), False
         try:
-            value_places(program.steps, running()[0].stack_bytes, -ELAPSED, ())
+            value_places(program.steps, running()[0].stack_bytes, -noted_place(len(noted)), ())
         except TooLarge:
             return (), False
         programs.append(program)
