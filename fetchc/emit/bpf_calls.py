@@ -8,7 +8,16 @@ an exception or the end of its thread has left gives its place to the next call 
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R7, R9, Assembler
-from fetchc.emit.bpf_steps import ELAPSED, WORD, Code, StepEmitter, TooLarge, noted_place
+from fetchc.emit.bpf_layout import (
+    ELAPSED,
+    WORD,
+    TooLarge,
+    noted_place,
+)
+from fetchc.emit.bpf_steps import (
+    Code,
+    StepEmitter,
+)
 from fetchc.ir.steps import Identify, Note, ReadMemory
 from fetchc.record import Record
 

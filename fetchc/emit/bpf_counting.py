@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9, Assembler
-from fetchc.emit.bpf_steps import ELAPSED, TEXT_ROOMS, WORD, Maps, StepEmitter, Target, TooLarge
+from fetchc.emit.bpf_layout import (
+    ELAPSED,
+    TEXT_ROOMS,
+    WORD,
+    TooLarge,
+)
+from fetchc.emit.bpf_steps import (
+    Maps,
+    StepEmitter,
+    Target,
+)
 from fetchc.ir.steps import (
     CPU,
     HEADER,

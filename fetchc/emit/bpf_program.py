@@ -8,20 +8,22 @@ from __future__ import annotations
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R5, R7, R8, R9, Assembler
 from fetchc.emit.bpf_calls import CallEmitter
 from fetchc.emit.bpf_counting import Counting
-from fetchc.emit.bpf_steps import (
+from fetchc.emit.bpf_layout import (
     ELAPSED,
-    FOLLOWED,
     WORD,
+    record_bytes,
+    text_rooms,
+    walk_bytes,
+)
+from fetchc.emit.bpf_steps import (
+    FOLLOWED,
     Code,
     Maps,
     Point,
     StepEmitter,
     Target,
     look_up,
-    record_bytes,
-    text_rooms,
     thread_byte,
-    walk_bytes,
 )
 from fetchc.emit.bpf_walks import Walk, followed_rounds
 from fetchc.ir.steps import (

@@ -11,10 +11,14 @@ counts. So faults are kept in the record, whose bytes it does not track, and not
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R7, R8, R9
-from fetchc.ir.fetch import TEXT_BYTES
+from fetchc.emit.bpf_layout import (
+    ELAPSED,
+    WORD,
+    noted_place,
+    value_places,
+)
 from fetchc.ir.steps import (
     COMM_BYTES,
-    HEADER,
     NUMBER,
     PAGE_BYTES,
     TIMED_BITS,
@@ -40,13 +44,12 @@ from fetchc.ir.steps import (
     Require,
     Select,
     faults_of,
-    operands,
 )
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from fetchc.emit.bpf_assembler import Assembler, Instruction
     from fetchc.ir.steps import Program, Step
@@ -55,46 +58,26 @@ if TYPE_CHECKING:
     Start = tuple[int, tuple[str, ...], Step | None]
 
 __all__ = [
-    "ELAPSED",
     "FOLLOWED",
     "NOWHERE",
     "PROBED",
-    "TEXT_ROOMS",
     "THREADS",
     "WAITING",
-    "WORD",
     "Code",
     "Maps",
     "Point",
     "StackRoom",
     "StepEmitter",
     "Target",
-    "TooLarge",
-    "entry_bytes",
     "look_up",
-    "noted_place",
     "purpose",
-    "record_bytes",
-    "text_rooms",
     "thread_byte",
-    "value_places",
-    "walk_bytes",
 ]
-
-WORD = 8
-"""Bytes of a value in the program's stack."""
-
-ELAPSED = -2 * WORD
-"""Where in the stack of a program the time since the entry is, if it has that."""
 
 NOWHERE = -1
 """An address that no program can read."""
 
 _PLAN_BITS = 16  # of a cookie; the file offset is above them
-
-
-class TooLarge(Exception):
-    """An event does not fit into a program or a record; the text says which limit, in words."""
 
 
 class Point(Record):
@@ -234,68 +217,6 @@ PROBED = ("program", "function", "tracepoint")
 
 Where a program is probed, all memory is its own.
 """
-
-
-def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
-    """The rooms in bytes that each text of a record has, smallest first; none without texts.
-
-    A record is of the first size in which no text fills its room, or of the last one. Raises
-    TooLarge where there is none.
-    """
-    texts, size = program.texts, record_bytes(program, 0)
-    for loop in _loops(program):
-        texts += loop.places_of_entries * loop.entry.texts
-    if size > rules.record_bytes:
-        limit = f"and one has {rules.record_bytes}: ask for fewer of them"
-        raise TooLarge(f"the entries need a record of {size} bytes, {limit}")
-    if not texts:
-        return ()
-    most = (rules.record_bytes - size) // texts // WORD * WORD
-    if most < TEXT_ROOMS[0]:
-        raise TooLarge(f"a record has no room for {texts} texts")
-    wanted = -(-max(TEXT_ROOMS[0], *_wanted_rooms(program)) // WORD) * WORD
-    rooms = [*[room for room in TEXT_ROOMS if room < wanted], wanted]
-    return tuple(dict.fromkeys([min(room, most) for room in rooms]))
-
-
-def _wanted_rooms(program: Program) -> Iterator[int]:
-    for step in program.steps:
-        match step:
-            case EmitText(most=most) | EmitContents(most=most):
-                yield most
-            case Loop(entry=entry):
-                yield from _wanted_rooms(entry)
-            case _:
-                pass
-
-
-def _loops(program: Program) -> list[Loop]:
-    return [step for step in program.steps if isinstance(step, Loop)]
-
-
-def record_bytes(program: Program, room: int) -> int:
-    """The size of a record whose texts have ``room`` bytes each."""
-    entries = [walk_bytes(loop, room) for loop in _loops(program)]
-    return program.size + program.texts * room + sum(entries)
-
-
-def walk_bytes(loop: Loop, room: int) -> int:
-    """The size of all entries of a walk, in bytes, whose texts have ``room`` bytes each."""
-    return loop.places_of_entries * entry_bytes(loop, room)
-
-
-def entry_bytes(loop: Loop, room: int) -> int:
-    """The size of an entry of a walk, in bytes, whose texts have ``room`` bytes each."""
-    return record_bytes(loop.entry, room) - HEADER
-
-
-TEXT_ROOMS = (64, 512, TEXT_BYTES)
-"""Bytes. Most texts are short; one larger room follows where more is asked for."""
-
-
-def noted_place(number: int) -> int:
-    """Where a number of the entry is in the stack of a program that has it."""
-    return ELAPSED - WORD * (number + 1)
 
 
 class StepEmitter:
@@ -782,38 +703,6 @@ class StepEmitter:
 def _bit(fault: int) -> int:
     bit = fault % 32
     return 1 << bit if bit < 31 else -(1 << 31)  # sign-extended; the upper half is 0 there
-
-
-_IN_THE_STACK = LoadBias | ContextAddress | ReadTask | ReadMemory | Arithmetic | Select
-
-
-def value_places(
-    steps: Sequence[Step], stack_bytes: int, used: int, kept: Collection[int]
-) -> tuple[dict[int, int], int]:
-    """Where each value is, from the frame pointer, and the bytes of stack that are used then.
-
-    A place is free after the value's last use, unless it is ``kept``. The first word is for what
-    lasts no longer than a call.
-    """
-    last = dict.fromkeys(kept, len(steps))
-    for position, step in enumerate(steps):
-        for value in operands(step):
-            last[value] = max(position, last.get(value, 0))
-    places: dict[int, int] = {}
-    free: list[int] = []
-    end = used
-    ending: dict[int, list[int]] = {}
-    for position, step in enumerate(steps):
-        if isinstance(step, _IN_THE_STACK):
-            if not free:
-                end += WORD
-                free.append(-end)
-            places[position] = free.pop()
-            ending.setdefault(last.get(position, position), []).append(places[position])
-        free += ending.pop(position, [])
-    if end > stack_bytes:
-        raise TooLarge(f"the event needs {end} bytes of stack, and a program has {stack_bytes}")
-    return places, end
 
 
 def thread_byte(asm: Assembler, threads: int, number: int) -> None:

@@ -6,7 +6,16 @@ A walk is a function of the program, which the kernel calls once a round.
 from __future__ import annotations
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R8, R9
-from fetchc.emit.bpf_steps import NOWHERE, WORD, StepEmitter, TooLarge, entry_bytes, value_places
+from fetchc.emit.bpf_layout import (
+    WORD,
+    TooLarge,
+    entry_bytes,
+    value_places,
+)
+from fetchc.emit.bpf_steps import (
+    NOWHERE,
+    StepEmitter,
+)
 from fetchc.ir.steps import (
     AGAIN,
     BEFORE,

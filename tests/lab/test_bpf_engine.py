@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import fetchc
-from fetchc.emit.bpf_steps import text_rooms
+from fetchc.emit.bpf_layout import text_rooms
 from fetchc.ir.evaluate import State, evaluate
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Comm, Contents, Deref, Fetch, Immediate, Part, Register, Text, Value

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 import fetchc
 from fetchc.diag.diagnostic import TracerError
 from fetchc.emit import bpf_counting
-from fetchc.emit.bpf_steps import TooLarge
+from fetchc.emit.bpf_layout import TooLarge
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import Comm, Deref, Fetch, Register, Scalar, Text, Walk, Word

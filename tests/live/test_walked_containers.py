@@ -17,8 +17,12 @@ from typing import Any, BinaryIO
 import pytest
 
 import fetchc
+from fetchc.emit.bpf_layout import text_rooms
 from fetchc.emit.bpf_program import ring_record
-from fetchc.emit.bpf_steps import Maps, Point, text_rooms
+from fetchc.emit.bpf_steps import (
+    Maps,
+    Point,
+)
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules

@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fetchc.emit import bpf_calls, bpf_steps
+from fetchc.emit import bpf_calls, bpf_layout
 from fetchc.emit.bpf_calls import FORGOTTEN, Call, entry_code
 from fetchc.emit.bpf_counting import Counted, Entry, keyed_record
 from fetchc.emit.bpf_program import ring_record
-from fetchc.emit.bpf_steps import Maps, Point, Target
+from fetchc.emit.bpf_steps import (
+    Maps,
+    Point,
+    Target,
+)
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import (
@@ -256,5 +260,5 @@ def test_a_number_of_another_call_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
         return {struct.unpack_from("<Q", key, NUMBERED.slots[0].at)[0] for key in keys}
 
     assert numbers() == {2}
-    monkeypatch.setattr(bpf_calls, "noted_place", lambda number: bpf_steps.ELAPSED - 16)
+    monkeypatch.setattr(bpf_calls, "noted_place", lambda number: bpf_layout.ELAPSED - 16)
     assert numbers() != {2}

@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 
 from fetchc.emit.bpf_counting import Counted, Entry, fits, key_bytes, keyed_record
 from fetchc.emit.bpf_program import ring_record
-from fetchc.emit.bpf_steps import Maps, Point
+from fetchc.emit.bpf_steps import (
+    Maps,
+    Point,
+)
 from fetchc.ir import arithmetic
 from fetchc.ir.arithmetic import RULES, TRUTH, Number
 from fetchc.ir.evaluate import State

@@ -11,8 +11,12 @@ from hypothesis import strategies as st
 
 from fetchc.conformance.machine import Memory
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
+from fetchc.emit.bpf_layout import text_rooms
 from fetchc.emit.bpf_program import ring_record
-from fetchc.emit.bpf_steps import Maps, Point, text_rooms
+from fetchc.emit.bpf_steps import (
+    Maps,
+    Point,
+)
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import (

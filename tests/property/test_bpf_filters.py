@@ -9,7 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fetchc.emit.bpf_program import ring_record
-from fetchc.emit.bpf_steps import Maps, Point
+from fetchc.emit.bpf_steps import (
+    Maps,
+    Point,
+)
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Array, Decode, Deref, Fetch, Register, Scalar, Text

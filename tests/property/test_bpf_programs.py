@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import fetchc
 from fetchc.emit.bpf_counting import Counted, Entry, fits, key_bytes, keyed_record
+from fetchc.emit.bpf_layout import TooLarge, text_rooms
 from fetchc.emit.bpf_program import (
     children_code,
     ended_code,
@@ -20,7 +21,12 @@ from fetchc.emit.bpf_program import (
     sampled_bytes,
     sampled_record,
 )
-from fetchc.emit.bpf_steps import FOLLOWED, WAITING, Maps, Point, TooLarge, text_rooms
+from fetchc.emit.bpf_steps import (
+    FOLLOWED,
+    WAITING,
+    Maps,
+    Point,
+)
 from fetchc.ir.evaluate import Fault, State, evaluate
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.fetch import (

@@ -12,6 +12,7 @@ from fetchc.debuginfo.safe_open import open_regular
 from fetchc.diag.diagnostic import Diagnostic, TracerError
 from fetchc.emit.bpf_calls import CALL_BYTES, FORGOTTEN, Call, entry_code, open_bytes
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
+from fetchc.emit.bpf_layout import TooLarge
 from fetchc.emit.bpf_program import children_code, ended_code, executed_code, ring_record
 from fetchc.emit.bpf_steps import (
     FOLLOWED,
@@ -21,7 +22,6 @@ from fetchc.emit.bpf_steps import (
     Point,
     StackRoom,
     Target,
-    TooLarge,
     purpose,
 )
 from fetchc.ir.fetch import Decode

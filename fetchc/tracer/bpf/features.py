@@ -12,7 +12,9 @@ import os
 from functools import lru_cache
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, Assembler
-from fetchc.emit.bpf_steps import Code
+from fetchc.emit.bpf_steps import (
+    Code,
+)
 from fetchc.target.bpf_rules import all_features, bpf_machine, bpf_rules
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.target.machines import architecture_key

@@ -6,7 +6,12 @@ import os
 from functools import lru_cache
 
 from fetchc.emit.bpf_counting import fits
-from fetchc.emit.bpf_steps import TooLarge, noted_place, text_rooms, value_places
+from fetchc.emit.bpf_layout import (
+    TooLarge,
+    noted_place,
+    text_rooms,
+    value_places,
+)
 from fetchc.ir.fetch import Symbol
 from fetchc.ir.step_lowering import (
     Totals,

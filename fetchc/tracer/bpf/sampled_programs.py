@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import struct
 
+from fetchc.emit.bpf_layout import TooLarge
 from fetchc.emit.bpf_program import sampled_bytes, sampled_record
-from fetchc.emit.bpf_steps import TooLarge
 from fetchc.ir.step_lowering import unsupported
 from fetchc.ir.steps import LoadBias
 from fetchc.tracer.bpf.features import cannot, running, unusable
