@@ -548,14 +548,19 @@ class _Collecting:
             once.add(each.message)
 
 
+_NO_PLACE = "FC04"  # how the codes of values begin that are not there
+
+
 def _missing(probe: Probe, texts: tuple[str, ...]) -> list[str]:
-    """Why values of the expressions cannot be fetched."""
+    """Why values of the expressions are nowhere at the probe."""
     found = []
     for text in texts:
         try:
             shapes = [one.shape for one in probe.asked_all(text)]
         except CompileError as refused:
-            found.append(refused.diagnostics[0].message)
+            first = refused.diagnostics[0]
+            if first.code.startswith(_NO_PLACE):
+                found.append(first.message)
         else:
             found += [one.reason for one in shapes if isinstance(one, UnavailableShape)]
     return found

@@ -386,3 +386,8 @@ def test_parameters_of_unoptimized_rust_are_behind_the_prologue() -> None:
     assert [(one.plan.kind, one.labels) for one in found.chosen] == [
         ("body", ("p", "b", "o", "name"))
     ]
+
+
+def test_what_is_stored_later_and_refused_there_is_refused_as_there() -> None:
+    found = targets(RUST, "-f", "requests::handle", "r.id[0]")
+    assert codes(found) == [("requests::handle", "r.id[0]", "FC0304")]
