@@ -179,19 +179,24 @@ def end_of_elements(checker: Checker, base: Typed, bounds: Span) -> Typed:
     Raises CompileError FC0303 where nothing counts the elements.
     """
     from fetchc.check.builtins import length
+    from fetchc.check.walks import leads_to_container
 
     try:
         return length(checker, base, base.span)
     except CompileError as refusal:
         if refusal.reason != "no length":
             raise
+    help = "the pointer leads to a container: `(*p)[:]`"
+    if not leads_to_container(checker, base):
+        indexing.element_at(checker, base, 0, base.span, bounds)  # what has elements at all
+        help = "write the number of the element after the last one, as in `[0:4]`"
     raise reject(
         "FC0303",
         f"the number of elements of a `{checker.spell(base.type)}` is not known",
         bounds,
         "no end",
         secondary=(Label(base.span, f"this is `{checker.spell(base.type)}`"),),
-        help="write the number of the element after the last one, as in `[0:4]`",
+        help=help,
     )
 
 

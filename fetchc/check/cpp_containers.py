@@ -6,6 +6,7 @@ Their members are data (``walk`` in targets/runtime/cpp).
 from __future__ import annotations
 
 from fetchc.check import members
+from fetchc.check.conversions import decayed
 from fetchc.check.cpp_library import library_class, member_at, required_member
 from fetchc.check.typed_tree import Address
 from fetchc.check.walks import (
@@ -71,8 +72,21 @@ def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]
 def text_parts(checker: Checker, key: Typed) -> TextParts | None:
     """As ``text_parts`` of :class:`~fetchc.check.type_rules.TypeRules`."""
     found = library_class(checker, key.type, key.span)
-    if found is None or len(found.units) != 2:
+    if found is None:
         return None
-    data, length = (required_member(checker, key, path, key.span) for path in found.units)
-    unit = checker.size(pointer_target(checker, data))
-    return TextParts(data, 0, length, 1) if unit == 1 else None
+
+    def parts(data: str, length: str) -> TextParts | None:
+        start = decayed(checker, required_member(checker, key, data, key.span))
+        if checker.size(pointer_target(checker, start)) != 1:
+            return None
+        return TextParts(start, 0, required_member(checker, key, length, key.span), 1)
+
+    if len(found.units) == 2:
+        return parts(*found.units)
+    if found.choice.get("names") != ["short", "long"]:
+        return None
+    short, long = map(parts, found.choice["cases"], found.choices["size"])
+    if short is None or long is None:
+        return None
+    flag = required_member(checker, key, found.choice["tag"], key.span)
+    return short.replaced(long=(flag, long))

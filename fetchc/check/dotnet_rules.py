@@ -306,6 +306,13 @@ def _has_keys(checker: Checker, base: Typed) -> bool:
     return said is not None and bool(said.key)
 
 
+def _index_help(checker: Checker, base: Typed, span: Span) -> str:
+    resolved = checker.resolved(base.type)
+    if not isinstance(resolved, PointerType) or checker.members_of(resolved.target):
+        return ""
+    return "cast it to the class that the object is of: `((List<int>)e)[0]`"
+
+
 def _text_parts(checker: Checker, key: Typed) -> TextParts | None:
     resolved = checker.resolved(key.type)
     target = checker.resolved(resolved.target) if isinstance(resolved, PointerType) else None
@@ -327,6 +334,7 @@ DOTNET = TypeRules(
     is_reference=_is_class,
     container=_container,
     has_keys=_has_keys,
+    index_help=_index_help,
     text_parts=_text_parts,
     unknown_type=_unknown_type,
 )

@@ -57,6 +57,8 @@ def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]
         Pointee(cursor(checker, one, span, number), one, span)
         for number, one in enumerate((resolved.key, resolved.element))
     )
+    if not checker.size(value.type):  # a set is a map to `struct{}`
+        return key, Walked(way, MOST, span)
     return value, Walked(way, MOST, span, key)
 
 

@@ -39,16 +39,12 @@ class _Cut(Record):
 
 
 def of_slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:
-    """What ``node`` is: a part of a slice, or an element of one; None where bounds vary."""
+    """What ``node`` is: a part of a slice, or an element of one; None of others."""
     if isinstance(node, tree.Index):
         assert isinstance(node.base, tree.Range)
         cut = _cut(checker, node.base)
         return None if cut is None else _element(checker, cut, node)
     cut = _cut(checker, node, node.room is not None)
-    if cut is not None and isinstance(checker.resolved(cut.base.type), MapType):
-        from fetchc.check.walks import entries
-
-        return entries(checker, cut.base, node)
     if cut is not None:
         return _elements(checker, cut, node)
     inner = _cut(checker, node.base) if isinstance(node.base, tree.Range) else None
@@ -64,7 +60,7 @@ def of_slice(checker: Checker, node: tree.Index | tree.Range) -> Typed | None:
 
 
 def slice_count(checker: Checker, node: tree.Range, what: str, span: Span) -> Typed | None:
-    """``len`` or ``cap`` of a slice of constant bounds; None where they vary."""
+    """``len`` or ``cap`` of a slice of constant bounds; None of others."""
     cut = _cut(checker, node)
     if cut is None:
         return None
@@ -94,7 +90,7 @@ def _cut(checker: Checker, node: tree.Range, variables: bool = True) -> _Cut | N
         outer = _Cut(checker.check(node.base), 0, None)
     base = outer.base
     if isinstance(checker.resolved(base.type), MapType):
-        return _Cut(base, low, high)
+        return None  # its entries
     if low < 0:
         indexing.element_at(checker, base, low, node.span, node.range_span)
     end = outer.high if high is None else outer.low + high

@@ -35,6 +35,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
+    from fetchc.program.types import Type
     from fetchc.quantities import TypeId
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "begin",
     "cursor",
     "entries",
+    "leads_to_container",
     "listed",
     "looked_up",
     "offset",
@@ -192,13 +194,15 @@ class Walked(Record):
 class TextParts(Record):
     """A string: ``length`` units, ``lead`` bytes behind where ``data`` points.
 
-    A ``unit`` is a byte of UTF-8, or two of UTF-16.
+    A ``unit`` is a byte of UTF-8, or two of UTF-16. ``long`` is a number, and the parts that count
+    where it is not 0: a long string of libc++ is not in the object.
     """
 
     data: Typed
     lead: int
     length: Typed
     unit: int
+    long: tuple[Typed, TextParts] | None = None
 
 
 def cursor(checker: Checker, target: TypeId, span: Span, number: int = 0) -> Special:
@@ -233,7 +237,10 @@ def listed(checker: Checker, node: tree.Call) -> Typed:
     *operands, last = node.arguments
     most = MOST
     if isinstance(last, tree.Integer) and operands:
-        most = max(last.value, 1)
+        most = last.value
+        if most < 1:
+            help = f"write how many elements are shown, or leave it out: {MOST} then"
+            raise reject("FC0303", "no element is asked for", last.span, "none", help=help)
     else:
         operands.append(last)
     base = checker.check(operands[0])
@@ -276,18 +283,42 @@ def _whole(checker: Checker, base: Typed, node: tree.Call) -> tuple[Typed, Walke
     if isinstance(base, Ranged):
         what = "a range whose length varies has its elements side by side already"
         raise reject("FC0304", what, base.span, "a range", help="write it without `list`")
-    count = length(checker, base, base.span)
+    try:
+        count = length(checker, base, base.span)
+    except CompileError as refusal:
+        raise _not_counted(checker, base) if refusal.reason == "no length" else refusal from None
     first = element_at(checker, base, 0, span, base.span)
     each = checker.size(first.type) or 0
-    counted = isinstance(count, Subobject) and checker.resolved(count.base.type)
-    apart = isinstance(counted, SequenceType) and bool(counted.window or counted.dimensions)
-    apart |= isinstance(first, Subobject) and first.bits is not None
-    if apart or not each or not isinstance(first, Pointee | Subobject):
-        what = f"the elements of a `{checker.spell(base.type)}` are not side by side"
-        raise reject("FC0304", what, base.span, "not supported")
+    _side_by_side_or_refuse(checker, base, count, first)
     address = Address(first, checker.pointer_to(first.type), span)
     element = Pointee(cursor(checker, first.type, span), first.type, span)
     return element, Walked(Strided(address, count, each, count), MOST, span)
+
+
+def _not_counted(checker: Checker, base: Typed) -> CompileError:
+    from fetchc.check.indexing import element_at
+
+    help = "the pointer leads to a container: `list(*p)`"
+    if not leads_to_container(checker, base):
+        element_at(checker, base, 0, base.span, base.span)  # what has elements at all
+        help = "of a list in C name the link, too: `list(head, next)`"
+    what = f"the number of elements of a `{checker.spell(base.type)}` is not known"
+    return reject("FC0304", what, base.span, "no end", help=help)
+
+
+def _side_by_side_or_refuse(checker: Checker, base: Typed, count: Typed, first: Typed) -> None:
+    counted = isinstance(count, Subobject) and checker.resolved(count.base.type)
+    what, help = "are not side by side", None
+    if isinstance(counted, SequenceType) and (counted.window or counted.dimensions):
+        help = "fetch it without `list`: `fetchc trace` shows its first elements"
+    elif isinstance(first, Subobject) and first.bits is not None:
+        help = "fetch one of them: `e[2]`"
+    elif not checker.size(first.type):
+        what, help = "have no bytes", "fetch their number: `len(e)`"
+    elif isinstance(first, Pointee | Subobject):
+        return
+    what = f"the elements of a `{checker.spell(base.type)}` {what}"
+    raise reject("FC0304", what, base.span, "not supported", help=help)
 
 
 def _chained(
@@ -367,27 +398,51 @@ def looked_up(checker: Checker, base: Typed, key: int | bytes, span: Span, key_s
     """The value of ``base[key]``, a map; raises CompileError of others, and of another key."""
     found = _container(checker, base, span)
     if found is None or found[1].key is None:
-        spelled = checker.spell(base.type)
         help = "a map whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++"
-        raise reject("FC0304", f"`{spelled}` has no keys", key_span, "a key", help=help)
+        if found is not None:
+            help = "`c[:]` shows its first elements"
+        spelled = checker.spell(base.type)
+        what = f"`{spelled}` has no values by key"
+        raise reject("FC0304", what, key_span, "a key", help=help)
     value, walked = found
     assert walked.key is not None
     text = text_parts(checker, walked.key)
+    numbers = None if text is not None else _numbers(checker.resolved(walked.key.type))
     if isinstance(key, bytes):
-        fits = text is not None
+        help = "" if text is not None else "write a number: `m[7]`"
     else:
-        numbers = IntType | CharType | EnumType | BoolType
-        fits = text is None and isinstance(checker.resolved(walked.key.type), numbers)
-    if not fits:
-        spelled = checker.spell(walked.key.type)
-        raise reject("FC0304", f"the keys are of the type `{spelled}`", key_span, "another key")
+        help = "" if numbers is not None else 'write a string: `m["key"]`'
+    if text is None and numbers is None:
+        help = "`m[:]` shows the first entries, with their keys"
+    elif isinstance(key, int) and numbers is not None and key not in numbers:
+        help = f"write a number from {numbers[0]} to {numbers[-1]}"
+    if help:
+        what = f"the keys are of the type `{checker.spell(walked.key.type)}`"
+        raise reject("FC0304", what, key_span, "not such a key", help=help)
     if text is not None and text.unit > 1 and isinstance(key, bytes):
         try:
             key = key.decode().encode("utf-16-le")
         except UnicodeDecodeError:
-            raise reject("FC0304", "no text of UTF-16 has these bytes", key_span, "a key") from None
+            help = "write it as UTF-8"
+            what = "no text of UTF-16 has these bytes"
+            raise reject("FC0304", what, key_span, "a key", help=help) from None
     begin(checker, walked.replaced(most=1, wanted=key))
     return value
+
+
+def _numbers(resolved: Type) -> range | None:
+    # Those that a key of the type can be; None where no number is one.
+    match resolved:
+        case BoolType():
+            return range(2)
+        case IntType(size=size, signed=signed) | CharType(size=size, signed=signed):
+            pass
+        case EnumType(size=size, signed=signed):
+            pass
+        case _:
+            return None
+    least = -(1 << 8 * size - 1) if signed else 0
+    return range(least, least + (1 << 8 * size))
 
 
 def text_parts(checker: Checker, key: Typed) -> TextParts | None:
@@ -406,6 +461,15 @@ def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked
         base = checker.rules.referent(checker, base)
     find = checker.rules_for(checker.resolved(base.type)).container
     return None if find is None else find(checker, base, span)
+
+
+def leads_to_container(checker: Checker, base: Typed) -> bool:
+    """Whether ``base`` is a pointer to what ``[:]`` or ``list`` walk."""
+    resolved = checker.resolved(base.type)
+    if not isinstance(resolved, PointerType):
+        return False
+    inner = Pointee(base, resolved.target, base.span)
+    return _container(checker, inner, base.span) is not None
 
 
 def _side_by_side(checker: Checker, walked: Walked) -> bool:

@@ -16,7 +16,14 @@ from fetchc.check.walks import (
     text_parts,
 )
 from fetchc.ir.fetch import Calculated, Chosen, Cursor, Deref, Part, Walk
-from fetchc.lower.fetches import Memory, load_word, pointer, where
+from fetchc.lower.fetches import (
+    Memory,
+    bit_field_of,
+    load_word,
+    pointer,
+    smallest_container,
+    where,
+)
 from fetchc.record import assert_never
 
 TYPE_CHECKING = False
@@ -25,8 +32,8 @@ if TYPE_CHECKING:
 
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
-    from fetchc.check.walks import Store, Walked
-    from fetchc.ir.fetch import Fetch, Term, Value
+    from fetchc.check.walks import Store, TextParts, Walked
+    from fetchc.ir.fetch import Term, Value
 
 __all__ = ["walk"]
 
@@ -34,29 +41,28 @@ _MOST_ROUNDS = 4096
 _WORD = 8
 
 
-def walk(checker: Checker, walked: Walked, fields: tuple[tuple[str, Fetch], ...]) -> Walk:
-    """The fetch of the elements, of each of which ``fields`` are fetched, by cursors.
+def walk(checker: Checker, walked: Walked) -> Walk:
+    """The fetch of the elements, without what is fetched of each.
 
     Raises CompileError where the container itself cannot be fetched.
     """
     match walked.way:
         case Linked() as way:
-            found = _Rounds(checker, walked).linked(way)
+            return _Rounds(checker, walked).linked(way)
         case Tree() as way:
-            found = _Rounds(checker, walked).tree(way)
+            return _Rounds(checker, walked).tree(way)
         case Strided() as way:
-            found = _Rounds(checker, walked).strided(way)
+            return _Rounds(checker, walked).strided(way)
         case HashTable() as way:
-            found = _Rounds(checker, walked, places=1).hash_table(way)
+            return _Rounds(checker, walked, places=1).hash_table(way)
         case BTree() as way:
-            found = _Rounds(checker, walked, places=2).b_tree(way)
+            return _Rounds(checker, walked, places=2).b_tree(way)
         case SwissMap() as way:
-            found = _Rounds(checker, walked, places=2).swiss(way)
+            return _Rounds(checker, walked, places=2).swiss(way)
         case BucketMap() as way:
-            found = _Rounds(checker, walked, places=2).buckets(way)
+            return _Rounds(checker, walked, places=2).buckets(way)
         case way:
             assert_never(way)
-    return found.replaced(fields=fields)
 
 
 class _Rounds:
@@ -133,25 +139,48 @@ class _Rounds:
             return value
 
         def number(node: Typed, when: Term) -> Term:
-            at = where(self._site, node)
+            field = bit_field_of(node)
+            at = where(self._site, node if field is None else field.base)
             assert isinstance(at, Memory)
-            return Part(loaded(at.base, when), at.offset, checker.size(node.type) or _WORD, when)
+            base = loaded(at.base, when)
+            if field is None or field.bits is None:
+                return Part(base, at.offset, checker.size(node.type) or _WORD, when)
+            first, width = field.bits.offset, field.bits.width
+            byte, container = smallest_container(first, width, None, node.span)
+            word = Part(base, at.offset + byte, container // 8, when)
+            return Calculated("and", Calculated("rsh", word, first - 8 * byte), (1 << width) - 1)
+
+        def has(base: Term, offset: int, content: bytes, when: Term) -> Term:
+            # Whether these bytes are there.
+            passed = 0
+            while passed < len(content):
+                size = min(_WORD, 1 << (len(content) - passed).bit_length() - 1)
+                same = int.from_bytes(content[passed : passed + size], "little")
+                when = _both(when, _equal(Part(base, offset + passed, size, when), same))
+                passed += size
+            return when
+
+        def has_text(parts: TextParts, content: bytes, when: Term) -> Term:
+            if parts.long is not None:
+                flag, long = parts.long
+                is_long = number(flag, when)
+                short = has_text(parts.replaced(long=None), content, _both(when, _not(is_long)))
+                return _either(short, has_text(long, content, _both(when, is_long)))
+            units = len(content) // parts.unit
+            when = _both(when, _equal(number(parts.length, when), units))
+            data, moved = pointer(self._site, parts.data)
+            return has(_add(loaded(data, when), moved), parts.lead, content, when)
 
         parts = text_parts(checker, key)
-        if isinstance(wanted, int) or parts is None:
-            assert isinstance(wanted, int)
-            mask = (1 << 8 * (checker.size(key.type) or _WORD)) - 1
-            return _both(found, _equal(number(key, found), wanted & mask))
-        units = len(wanted) // parts.unit
-        found = _both(found, _equal(number(parts.length, found), units))
-        text, passed = number(parts.data, found), 0
-        while passed < len(wanted):
-            size = min(_WORD, 1 << (len(wanted) - passed).bit_length() - 1)
-            same = int.from_bytes(wanted[passed : passed + size], "little")
-            part = Part(text, parts.lead + passed, size, found)
-            found = _both(found, _equal(part, same))
-            passed += size
-        return found
+        if parts is not None:
+            assert isinstance(wanted, bytes)
+            return has_text(parts, wanted, found)
+        assert isinstance(wanted, int)
+        size = checker.size(key.type) or _WORD
+        content = (wanted & (1 << 8 * size) - 1).to_bytes(size, "little")
+        at = where(self._site, key)
+        assert isinstance(at, Memory)
+        return has(loaded(at.base, found), at.offset, content, found)
 
     def linked(self, way: Linked) -> Walk:
         first = self._address(way.first)

@@ -9,7 +9,14 @@ what is fetched.
 from __future__ import annotations
 
 from fetchc.check.go_parameters import lost_register_marker
-from fetchc.check.typed_tree import Constant, Convert, Located, Special
+from fetchc.check.typed_tree import (
+    AssumedClass,
+    AssumedCount,
+    AssumedDynamicType,
+    AssumedVariant,
+    Convert,
+    Located,
+)
 from fetchc.debuginfo.dwarf.enclosing_frames import entered_with
 from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Decode, Fetch, Register, Word
@@ -18,6 +25,7 @@ from fetchc.lower.no_fetch import lost, register_of
 from fetchc.lower.printed_values import passed_object, variable_sum
 from fetchc.lower.value_plan import is_array
 from fetchc.program.entities import AtAddress, Pieces, PointerTo, is_on_entry
+from fetchc.record import assert_never
 from fetchc.tracer.shaper import Shaper
 from fetchc.tracer.value_shapes import (
     CallerShape,
@@ -31,7 +39,7 @@ from fetchc.tracer.value_shapes import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
-    from fetchc.check.typed_tree import Typed
+    from fetchc.check.typed_tree import Assumption, Typed
     from fetchc.lower.extents import Limits
     from fetchc.program.entities import Callers
     from fetchc.syntax.tree import Format
@@ -64,30 +72,51 @@ def argument_shape(
 
 def _elements(
     checker: Checker, fields: Fields, node: Typed, format: Format | None, limits: Limits
-) -> WalkShape:
+) -> Shape:
     # Of a container that is walked: the shape of each, of fields of its own.
     from fetchc.lower.walks import walk
 
     assert checker.walk is not None
-    of_each = fields.of_elements()
+    of_each = fields.of_elements(walk(checker, checker.walk))
     shaper = Shaper(checker, of_each)
     if checker.walk.wanted is None:
         limits = limits.inner()
-    inner = shaper.within(shaper.shape(node, format, limits), limits, reversed(checker.assumptions))
+    given: dict[bool, list[Assumption]] = {True: [], False: []}
+    for one in reversed(checker.assumptions):
+        given[_of_element(one)].append(one)
+    inner = shaper.within(shaper.shape(node, format, limits), limits, given[True])
     single = checker.walk.wanted is not None
     if checker.walk.key is not None and not single:
         key = shaper.shape(checker.walk.key, None, limits)
         inner = StructShape((("key", key), ("value", inner)))
-    found = walk(checker, checker.walk, of_each.listed)
-    return WalkShape(fields.walk(found), inner, found.count is not None, single)
+    found = of_each.walk_of_these()
+    shape = WalkShape(fields.walk(found), inner, found.count is not None, single)
+    return Shaper(checker, fields).within(shape, limits, given[False])
+
+
+def _of_element(one: Assumption) -> bool:
+    match one:
+        case AssumedCount(holder=node) | AssumedVariant(tag=node):
+            pass
+        case AssumedClass(reference=node) | AssumedDynamicType(word=node):
+            pass
+        case _:
+            assert_never(one)
+    return not isinstance(_start(node), Located)
+
+
+def _start(node: Typed) -> Typed:
+    # What the node is a part of, or is found from.
+    while hasattr(node, "base"):
+        node = node.base
+    return node
 
 
 def _variable_on_entry(node: Typed) -> Located | None:
     # The variable that is an entry value; None where it has a location.
-    while not isinstance(node, Located):
-        if isinstance(node, Special | Constant) or not hasattr(node, "base"):
-            return None
-        node = node.base
+    node = _start(node)
+    if not isinstance(node, Located):
+        return None
     in_one = not isinstance(node.place, Pieces)
     return node if in_one and is_on_entry(node.place) else None
 

@@ -30,7 +30,6 @@ from fetchc.ir.fetch import (
     Symbol,
     Text,
     Word,
-    body,
     chain,
     fixed_bytes,
     is_address,
@@ -216,13 +215,13 @@ class Fields:
         """The field of the elements of a container; no kernel takes it in a definition."""
         return self._named(Fetch(walk, Word()))
 
-    def of_elements(self) -> ElementFields:
-        """Collects what is fetched of one of these elements."""
+    def of_elements(self, walk: Walk) -> ElementFields:
+        """Collects what is fetched of one of the elements that ``walk`` finds."""
         from fetchc.target.bpf_rules import bpf_rules
 
         # A kernel without loops follows each round, and copies by length have too many jumps.
         most = self._most if "loops" in bpf_rules(self._kernel.version).features else 0
-        return ElementFields(self._found, self._kernel, (), self.span, most)
+        return ElementFields(self._found, self._kernel, self.span, most, walk)
 
     def _new(self, fetch: Fetch) -> str:
         assert self.span is not None
@@ -466,27 +465,49 @@ class ElementFields(Fields):
     """What is fetched of an element of a container, which a walk has found.
 
     Its values begin at cursors. No definition has them, so the rules of fetch-args do not apply.
+    What is elsewhere, and so the same for all elements, is in further cursors of the walk.
     """
 
     def __init__(
-        self,
-        found: ProbePoint,
-        kernel: Kernel,
-        taken: Collection[str],
-        span: Span | None,
-        most: int,
+        self, found: ProbePoint, kernel: Kernel, span: Span | None, most: int, walk: Walk
     ) -> None:
-        super().__init__(found, kernel, taken, most)
+        super().__init__(found, kernel, (), most)
         self.span = span
+        self._walk = walk
+        self._words: list[Value] = []  # of the further cursors
+
+    def walk_of_these(self) -> Walk:
+        """The walk, with all that was collected."""
+        walk = self._walk
+        cursors = [self._cursor(word) for word in self._words]
+        start, following = (*walk.start, *self._words), (*walk.next, *cursors)
+        return walk.replaced(start=start, next=following, fields=self.listed)
+
+    def copied(
+        self, value: Deref, count: Callable[[], Shape | int | None], each: int
+    ) -> tuple[str, int] | None:
+        """As of all fields; None of what is elsewhere, too."""
+        return super().copied(value, count, each) if _of_element(value) else None
+
+    def text(self, fetch: Fetch) -> str:
+        """As of all fields."""
+        return super().text(fetch) if _of_element(fetch.value) else self.add(fetch)
+
+    def _cursor(self, word: Value) -> Cursor:
+        if word not in self._words:
+            self._words.append(word)
+        return Cursor(len(self._walk.places) + len(self._walk.start) + self._words.index(word))
 
     def _new(self, fetch: Fetch) -> str:
-        base, _ = chain(fetch.value)
-        if not isinstance(base, Cursor):
-            raise reject(
-                "FC0314",
-                "a part of each element is not in the container",
-                self.span,
-                f"`{body(fetch)}` is elsewhere",
-                help="name a member of the elements",
-            )
-        return self._named(fetch)
+        value = fetch.value
+        if _of_element(value):
+            return self._named(fetch)
+        if isinstance(value, Deref):
+            value = Deref(self._cursor(value.base), value.offset, value.user)
+        else:
+            value = self._cursor(value)
+        return self._named(fetch.replaced(value=value))
+
+
+def _of_element(value: Value) -> bool:
+    return isinstance(chain(value)[0], Cursor)

@@ -646,7 +646,7 @@ def looked_up(at: int, inner: Make, path: str) -> Make:
             faults.append(path)
             return None
         if not many:
-            return None if flags & ENDED else Unavailable("not where the walk ended")
+            return None if flags & ENDED else Unavailable("the walk ended before the key was found")
         of_element: Faults = []
         value = inner(data[:HEADER] + data[place:], of_element)
         faults += [f"{path}{fault}" for fault in of_element]

@@ -53,7 +53,7 @@ def recorded(probe: fetchc.Probe, text: str, memory: dict[int, bytes]) -> tuple[
     node = checker.check(parse_argument(text).expression)
     assert checker.walk is not None
     (element,) = lower(checker, node, False)
-    found = walk(checker, checker.walk, (("element", element.fetch),))
+    found = walk(checker, checker.walk).replaced(fields=(("element", element.fetch),))
     program = steps_of([("walk", Fetch(found, Word()))], "sp", "ax")
     (walked,) = record(program, State({"di": PARENT, "sp": 0}, read, 0, b"task"), 64).walks
     (loop,) = [step for step in program.steps if isinstance(step, Loop)]

@@ -67,7 +67,7 @@ def test_a_list(
         ([], ENDED, None, []),
         ([7], ENDED | CHANGED, None, ["v"]),
         ([], UNREAD, None, ["v"]),
-        ([], 0, Unavailable("not where the walk ended"), []),
+        ([], 0, Unavailable("the walk ended before the key was found"), []),
         ([BAD], ENDED, None, ["v.x"]),
     ],
 )
