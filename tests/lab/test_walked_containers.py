@@ -3,42 +3,111 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from fetchc.target.bpf_rules import bpf_rules
 from fetchc.target.kernel_versions import kernel
-from tests.live.test_walked_containers import CPP, GO, MAPS_OF_GO, C, compared, go_program
-from tests.support.kernel_lab import LabKernel, built
+from tests.live.test_walked_containers import (
+    CPP,
+    CSHARP,
+    GO,
+    MAPS_OF_GO,
+    RUST,
+    TABLES_OF_RUST,
+    C,
+    compared,
+    go_program,
+)
+from tests.support.dotnet import ahead_of_time
+from tests.support.kernel_lab import KERNELS, LabKernel, built
 from tests.support.kernel_lab_guest import Guest
-from tests.support.kernel_lab_python import files, interpreter, why_no_python
+from tests.support.kernel_lab_python import files, interpreter, libraries, why_no_python
 from tests.support.toolchains import require
 
 _SECONDS = 300  # to boot with so many files, when the machine is busy
+_MEBIBYTES = 512  # programs of Rust are large
 _SEED = "3"
 _TOGETHER = 4  # expressions of one trace
 
 
-def _programs(kernel: LabKernel, folder: Path) -> dict[str, tuple[str, bytes]]:
-    # By name: the function, and the program, which needs nothing of a guest.
-    source = folder / "lists.c"
-    source.write_text(C)
-    found = {"lists": ("look", built(kernel.machine, source, "-g", "-O1", "-w"))}
-    if kernel.machine.name != "x86_64":
-        return found
-    require("g++")
-    source = folder / "containers.cc"
-    source.write_text(CPP)
-    output = folder / "containers"
-    subprocess.run(["g++", "-static", "-g", "-O1", "-w", "-o", output, source], check=True)
-    found["containers"] = ("look", (folder / "containers").read_bytes())
+_RUST = RUST.replace("fn look(", "#[no_mangle] pub fn look(")
+_RUST_ARM64 = KERNELS / "rust-arm64/usr"
+
+
+class _Program(NamedTuple):
+    """A program for a guest: its function, the words that run it, its files."""
+
+    function: str
+    words: tuple[str, ...]
+    files: dict[str, bytes]
+
+
+def _programs(kernel: LabKernel, folder: Path) -> dict[str, _Program]:
+    found: dict[str, _Program] = {}
+
+    def add(name: str, function: str, content: bytes) -> None:
+        found[name] = _Program(function, (f"/{name}",), {name: content})
+
+    for name, source in (("lists.c", C), ("containers.cc", CPP), ("main.rs", _RUST)):
+        (folder / name).write_text(source)
+    machine = kernel.machine
+    arm = machine.name != os.uname().machine
+    add("lists", "look", built(machine, folder / "lists.c", "-g", "-O1", "-w"))
+    compiler = machine.compiler.replace("gcc", "g++")
+    require(compiler)
+    command = [compiler, "-static", "-g", "-O1", "-w"]
+    add("containers", "look", _made([*command, folder / "containers.cc"], folder / "containers"))
+    # Debian's compiler, of which there is the library for arm64, too. Parameters are in registers
+    # at the entry: to find a later point takes a disassembler.
+    command = [
+        "/usr/bin/rustc",
+        "-O",
+        "--edition",
+        "2021",
+        "-g",
+        "-C",
+        "target-feature=+crt-static",
+    ]
+    if arm:
+        command += ["--target", "aarch64-unknown-linux-gnu", "--sysroot", str(_RUST_ARM64)]
+        command += ["-C", f"linker={machine.compiler}"]
+    if Path(command[0]).exists() and (_RUST_ARM64.is_dir() or not arm):
+        add("rust", "look", _made([*command, folder / "main.rs"], folder / "rust"))
     for version in ("1.15", "1.27"):
-        program = go_program(folder / version, version, GO)
-        found[f"go{version}"] = ("main.look", program.read_bytes())
+        program = go_program(folder / version, version, GO, kernel.label.partition("-")[0])
+        add(f"go{version}", "main.look", program.read_bytes())
+    if not arm:  # another machine's Mono would have to compile there, which takes minutes
+        (folder / "drawn.cs").write_text(CSHARP)
+        program = ahead_of_time(folder / "drawn.cs", folder / "drawn.exe")
+        code = program.with_suffix(".exe.so")
+        content = {one.name: one.read_bytes() for one in (program, code)}
+        found["dotnet"] = _Program(
+            "Program.Look", ("/usr/bin/mono", "/drawn.exe"), content | _mono()
+        )
     return found
+
+
+def _mono() -> dict[str, bytes]:
+    # The runtime, its native library, and the assemblies of the class library, compiled.
+    native = [Path("/usr/bin/mono"), Path("/usr/lib/libmono-native.so")]
+    found = [*native, *[path for one in native for path in libraries(one)]]
+    names = ("mscorlib", "System", "System.Core")
+    found += [Path("/etc/mono/config"), *[Path(f"/usr/lib/mono/4.5/{name}.dll") for name in names]]
+    for name in names[1:]:  # from where Mono loads them
+        found += Path("/usr/lib/mono/gac", name).rglob(f"{name}.dll")
+    found += Path("/usr/lib/mono/aot-cache/amd64").glob("mscorlib.dll.so")
+    return {str(path).lstrip("/"): path.read_bytes() for path in found}
+
+
+def _made(command: Sequence[str | Path], program: Path) -> bytes:
+    subprocess.run([*command, "-o", program], check=True, capture_output=True)
+    return program.read_bytes()
 
 
 def wrong(hit: dict[str, Any], call: dict[str, Any], loops: bool) -> str:
@@ -47,7 +116,7 @@ def wrong(hit: dict[str, Any], call: dict[str, Any], loops: bool) -> str:
     Without ``loops`` a walk has few rounds: the elements that it found are some of all.
     """
     if loops:
-        return compared(hit, call, MAPS_OF_GO)
+        return compared(hit, call, MAPS_OF_GO | TABLES_OF_RUST)
     if hit["faults"] or "changed" in hit:
         return f"faults: {hit}"
     for label, whole in call.items():
@@ -73,17 +142,19 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
     if reason := why_no_python(lab_kernel):
         pytest.skip(reason)
     programs = _programs(lab_kernel, tmp_path)
-    content = {**files(lab_kernel), **{name: one for name, (_, one) in programs.items()}}
+    content = files(lab_kernel)
+    for one in programs.values():
+        content = content | one.files
     python = interpreter(lab_kernel)
     loops = "loops" in bpf_rules(kernel(lab_kernel.release).version).features
-    with Guest(lab_kernel, content, _SECONDS) as guest:
-        for name, (function, _) in programs.items():
-            command = (f"/{name}", _SEED, "/said")
+    with Guest(lab_kernel, content, _SECONDS, _MEBIBYTES) as guest:
+        for name, one in programs.items():
+            command = (*one.words, _SEED, "/said")
             guest.run(*command)
             labels = list(json.loads(guest.read("/said").splitlines()[0]))
             for start in range(0, len(labels), _TOGETHER):
                 some = labels[start : start + _TOGETHER]
-                where = ("-x", f"/{name}", "-f", function, "--format", "jsonl")
+                where = ("-x", one.words[-1], "-f", one.function, "--format", "jsonl")
                 shown = guest.run(python, "-m", "fetchc", "trace", *some, *where, "--", *command)
                 calls = [json.loads(line) for line in guest.read("/said").splitlines()]
                 hits = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]

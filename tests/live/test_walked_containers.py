@@ -351,11 +351,11 @@ RUST = r"""
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::fmt::Display;
 use std::io::Write;
-struct Point { x: i64, name: String }
-enum Sum { Number(i64), Name(String) }
+pub struct Point { x: i64, name: String }
+pub enum Sum { Number(i64), Name(String) }
 #[inline(never)]
-fn look(m: &HashMap<u32, Point>, s: &HashSet<String>, n: &HashMap<String, i64>, v: &Vec<Point>, d: &VecDeque<i64>, b: &BTreeMap<u16, String>, t: &BTreeSet<i64>, w: &HashMap<i128, i64>, o: &Option<HashMap<u32, Sum>>) -> usize {
-    w.len() + o.is_some() as usize + b.len() + t.len() + d.len() + m.len() + s.len() + n.len() + v.len()
+fn look(m: &HashMap<u32, Point>, s: &HashSet<String>, n: &HashMap<String, i64>, v: &Vec<Point>, b: &BTreeMap<u16, String>, e: &(HashMap<i128, i64>, Option<HashMap<u32, Sum>>, BTreeSet<i64>), d: &VecDeque<i64>) -> usize {
+    e.0.len() + e.1.is_some() as usize + b.len() + e.2.len() + d.len() + m.len() + s.len() + n.len() + v.len()
 }
 fn joined<T: Display>(all: impl Iterator<Item = T>) -> String {
     format!("[{}]", all.map(|one| one.to_string()).collect::<Vec<_>>().join(", "))
@@ -389,7 +389,7 @@ fn main() {
         let o = if call == 2 { None } else { Some(h) };
         let held = match &o { None => "{\"variant\": \"None\"}".to_string(), Some(h) => joined(h.iter().map(|(k, one)| pair(k, match one { Sum::Number(_) => "{\"variant\": \"Number\"}".to_string(), Sum::Name(text) => quoted(text) }))) };
         let of = |key: &str| n.get(key).map_or("null".to_string(), |one| one.to_string());
-        writeln!(out, "{{\"m[:]\": {}, \"m[:7].name\": {}, \"s[:]\": {}, \"n[:99]\": {}, \"list(v, 40).name\": {}, \"n[\\\"k3\\\"]\": {}, \"m[5].x\": {}, \"b[:]\": {}, \"t[:70]\": {}, \"b[4]\": {}, \"w[-2]\": {}, \"w[3]\": {}, \"o.Some.0[:].Name.0\": {}}}",
+        writeln!(out, "{{\"m[:]\": {}, \"m[:7].name\": {}, \"s[:]\": {}, \"n[:99]\": {}, \"list(v, 40).name\": {}, \"n[\\\"k3\\\"]\": {}, \"m[5].x\": {}, \"b[:]\": {}, \"e.2[:70]\": {}, \"b[4]\": {}, \"e.0[-2]\": {}, \"e.0[3]\": {}, \"e.1.Some.0[:].Name.0\": {}}}",
             joined(m.iter().map(|(k, p)| pair(k, format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name))))),
             joined(m.iter().map(|(k, p)| pair(k, quoted(&p.name)))),
             joined(s.iter().map(|one| quoted(one))),
@@ -399,12 +399,12 @@ fn main() {
             joined(b.iter().map(|(k, one)| pair(k, quoted(one)))), joined(t.iter()),
             b.get(&4).map_or("null".to_string(), |one| quoted(one)),
             w.get(&-2).map_or("null".to_string(), |one| one.to_string()), w.get(&3).map_or("null".to_string(), |one| one.to_string()), held).unwrap();
-        look(&m, &s, &n, &v, &VecDeque::new(), &b, &t, &w, &o);
+        look(&m, &s, &n, &v, &b, &(w, o, t), &VecDeque::new());
     }
 }
 """  # noqa: E501
 
-TABLES_OF_RUST = frozenset(("m[:]", "m[:7].name", "s[:]", "n[:99]", "o.Some.0[:].Name.0"))
+TABLES_OF_RUST = frozenset(("m[:]", "m[:7].name", "s[:]", "n[:99]", "e.1.Some.0[:].Name.0"))
 
 CSHARP = r"""
 using System;
@@ -633,17 +633,16 @@ def test_containers_of_cpp(
     check(capfd, program, "look")
 
 
-def go_program(folder: Path, version: str, source: str) -> Path:
-    """A program of one file."""
+def go_program(folder: Path, version: str, source: str, machine: str = "amd64") -> Path:
+    """A program of one file, for the machine that Go so calls."""
     require(f"go{version}")
     package = folder / "src" / "drawn"
     package.mkdir(parents=True)
     (package / "main.go").write_text(source)
     program = folder / "maps"
     built = go_build(version, folder)
-    subprocess.run(
-        [built.command, "build", "-o", program, "drawn"], env=built.environment, check=True
-    )
+    environment = {**built.environment, "GOARCH": machine}
+    subprocess.run([built.command, "build", "-o", program, "drawn"], env=environment, check=True)
     return program
 
 

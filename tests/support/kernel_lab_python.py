@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tests.support.kernel_lab import KERNELS, LabKernel
 
-__all__ = ["PYTHON", "files", "interpreter", "why_no_python"]
+__all__ = ["PYTHON", "files", "interpreter", "libraries", "why_no_python"]
 
 PYTHON = str(Path(sys.executable).resolve())
 """The interpreter's path here, and in a guest of this architecture."""
@@ -69,7 +69,7 @@ def _own() -> dict[str, bytes]:
     found = _modules(library, library)
     for each in (Path(PYTHON), *_extensions(library)):
         found[_key(each)] = each.read_bytes()
-        for path in _libraries(each):
+        for path in libraries(each):
             found[_key(path)] = path.read_bytes()
     return found | _package(library)
 
@@ -126,7 +126,7 @@ def _compiled(path: Path) -> bytes:
     return importlib.util.MAGIC_NUMBER + _UNCHECKED.to_bytes(4, "little") + bytes(8) + code
 
 
-def _libraries(path: Path) -> list[Path]:
-    # The shared libraries of a program, the loader among them.
+def libraries(path: Path) -> list[Path]:
+    """The shared libraries of a program, the loader among them."""
     listed = subprocess.run(["ldd", path], check=True, capture_output=True, timeout=_SECONDS)
     return [Path(found) for found in re.findall(r"(/\S+) \(0x", listed.stdout.decode())]
