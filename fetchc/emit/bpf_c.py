@@ -7,7 +7,8 @@ cannot be read becomes an address that no program has, so that what is read by i
 Programs are sleepable where the kernel's version allows that (``uprobe.s``): pages that are not in
 RAM are brought in. Addresses with the same values share a program, which is attached to all of them
 at once where the kernel can (``uprobe.multi``). The loaders, for libbpf and for cilium/ebpf, are
-comments. The texts that are filled in here are in targets/backend/libbpf.toml.
+comments. The texts that are filled in here are in targets/backend/libbpf.toml. What operators give
+is computed in the program (:mod:`fetchc.emit.c_calculations`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,9 @@ import re
 from string import Template
 
 from fetchc.diag.diagnostic import reject
+from fetchc.emit.c_calculations import Expression, Statements, c_type, either
 from fetchc.emit.output_formats import Written
+from fetchc.ir.arithmetic import Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Absolute,
     Array,
@@ -90,6 +93,10 @@ def write(events: Sequence[Event]) -> Written:
     sleepable = "_sleepable" * ("sleepable" in features)
     helpers: list[str] = []
     for call, helper in (
+        ("multiply_s64(", "multiply_signed"),
+        ("multiply_u64(", "multiply_unsigned"),
+        ("remainder_of(", "remainder"),
+        ("quotient(", "quotient"),
         ("read_text(", f"read_text{sleepable}"),
         ("pointer(", "pointer"),
         ("read(", f"read{sleepable}"),
@@ -174,6 +181,35 @@ def _loaders(groups: Sequence[_Group]) -> str:
     )
 
 
+class _Member(Record):
+    """A value of the structure: an item, or what is computed of the ``operands``."""
+
+    item: Item
+    operands: tuple[Item, ...] = ()
+
+
+def _members(items: Sequence[Item]) -> Iterator[_Member]:
+    at = 0
+    while at < len(items):
+        item = items[at]
+        many = 0
+        if item.computed is not None and (at == 0 or items[at - 1].text != item.text):
+            many = _operands(item.computed[0])
+        yield _Member(item, tuple(items[at : at + many]))
+        at += many or 1
+
+
+def _operands(value: Calculation | Fetched | float) -> int:
+    # How many there are: they are numbered from 0.
+    match value:
+        case Calculation():
+            return max([_operands(one) for one, _ in value.operands])
+        case Fetched():
+            return value.position + 1
+        case _:
+            return 0
+
+
 class _Program:
     """The structure and the program of one group."""
 
@@ -200,36 +236,53 @@ class _Program:
                 f"the path `{event.path}` holds {unwritable[0]!r}, which C would read otherwise",
                 help="make a link with a plain name and give that",
             )
-        if len(event.items) > text["fault_bits"]:
+        self._members = tuple(_members(event.items))
+        if len(self._members) > text["fault_bits"]:
             raise reject(
                 "FC0514",
-                f"the format `bpf-c` has {text['fault_bits']} fault bits, not {len(event.items)}",
+                f"the format `bpf-c` has {text['fault_bits']} fault bits, not {len(self._members)}",
                 help="ask for fewer values an event",
             )
         self.machine: Mapping[str, Any] = machines[event.machine]
         self._arch = table(f"arch/{event.machine}")
         self._text_bytes: int = text["text_bytes"]
+        # Variables with what the members of the context hold: clang would compute addresses of
+        # members for several reads at once, and the verifier refuses a read by such an address.
+        self._registers: dict[str, str] = {}
         self._names = {
             one.name: one.name + "_" * (one.name in text["reserved"]) for one in event.items
         }
 
     def text(self) -> str:
         """Its C."""
-        items = list(enumerate(self._event.items))
-        members = [f"    {self._member(one)};  // bit {bit}: {_comment(one)}" for bit, one in items]
+        items = list(enumerate(self._members))
+        members = [
+            f"    {self._declared(one)};  // bit {bit}: {_comment(one.item)}" for bit, one in items
+        ]
         # A text comes after its length, which says how much is read.
-        items.sort(key=lambda one: one[1].length is not None)
+        items.sort(key=lambda one: one[1].item.length is not None)
+        reads = [
+            self._computed(bit, one) if one.operands else self._read(bit, one.item)
+            for bit, one in items
+        ]
         return _filled(
             "program",
+            registers="".join(
+                [f"    __u64 {name} = ctx->{one};\n" for name, one in self._registers.items()]
+            ),
             name=self._group.name,
             number=self._group.number,
             section=self._group.section,
             context=self.machine["structure"],
             members="\n".join(members),
-            reads="\n".join([self._read(bit, one) for bit, one in items]),
+            reads="\n".join(reads),
         )
 
-    def _member(self, item: Item) -> str:
+    def _declared(self, member: _Member) -> str:
+        item = member.item
+        if member.operands:
+            assert item.computed is not None
+            return f"{c_type(item.computed[0].result)} {self._names[item.name]}"
         name, store = self._names[item.name], item.fetch.store
         if isinstance(item.fetch.value, Comm):
             return f"char {name}[16]"
@@ -252,17 +305,7 @@ class _Program:
                 assert_never(store)
 
     def _type(self, item: Item, store: Word | Scalar | Char | Bits) -> str:
-        match store:
-            case Word():
-                return "__u64"
-            case Scalar(kind, bits):
-                return f"__{'s' if kind == 's' else 'u'}{bits}"
-            case Char():
-                return "char"
-            case Bits(_, _, container):
-                return f"__{'s' if item.decode.signed else 'u'}{container}"
-            case _:
-                assert_never(store)
+        return "char" if isinstance(store, Char) else c_type(_number_of(item, store))
 
     def _exact(self, item: Item) -> int | None:
         # The bytes of an array of characters, which may have no NUL.
@@ -270,22 +313,16 @@ class _Program:
         return limit if limit is not None and limit < self._text_bytes else None
 
     def _read(self, bit: int, item: Item) -> str:
-        event, store, name = self._event, item.fetch.store, f"e->{self._names[item.name]}"
+        store, name = item.fetch.store, f"e->{self._names[item.name]}"
         if isinstance(item.fetch.value, Comm):
             return f"    bpf_get_current_comm({name}, sizeof({name}));"
-        base, loads = chain(item.fetch.value, event.word_bytes)
-        if any(abs(load.offset) > _FARTHEST for load in loads[1:]):
-            raise self._cannot(item, "it is too far behind a pointer")
-        address = self._base(item, base)
-        for load in loads[:-1]:
-            address = f"pointer({_sum(address, load.offset)})"
-        if not loads:
+        address, loaded = self._address(item)
+        if not loaded:
             if isinstance(store, Array | Text | Symbol):
                 raise self._cannot(item, "it is in no memory")
             return f"    {name} = {self._number(item, store, address)};"
-        address = _sum(address, loads[-1].offset)
         if item.length is not None:
-            length = [one.name for one in event.items].index(item.length)
+            length = [one.item.name for one in self._members].index(item.length)
             return _filled(
                 "counted",
                 name=name,
@@ -308,6 +345,71 @@ class _Program:
             place = name if isinstance(store, Array) else f"&{name}"
             failed = f"read({place}, sizeof({name}), {address})"
         return f"    if ({failed})\n        e->faults |= 1ULL << {bit};{after}"
+
+    def _address(self, item: Item) -> tuple[str, bool]:
+        # What is at the end of the chain: an address to read at, or the value itself.
+        base, loads = chain(item.fetch.value, self._event.word_bytes)
+        if any(abs(load.offset) > _FARTHEST for load in loads[1:]):
+            raise self._cannot(item, "it is too far behind a pointer")
+        address = self._base(item, base)
+        for load in loads[:-1]:
+            address = f"pointer({_sum(address, load.offset)})"
+        return (_sum(address, loads[-1].offset), True) if loads else (address, False)
+
+    def _computed(self, bit: int, member: _Member) -> str:
+        item = member.item
+        known: dict[Item, tuple[Expression, str]] = {}
+        assert item.computed is not None
+        calculation = item.computed[0]
+
+        def fetched(position: int, index: str = "") -> Expression:
+            one = member.operands[position].replaced(name=item.name, computed=None)
+            found = None if index else known.get(one)
+            if found is None:
+                found = known[one] = self._operand(statements, one, index)
+            if found[1]:
+                statements.faults.append(found[1])
+            return found[0]
+
+        def no_floats() -> CompileError:
+            return self._cannot(item, "BPF has no floating-point numbers")
+
+        statements = Statements(fetched, no_floats)
+        value = statements.converted(statements.computed(calculation), calculation.result).text
+        name = f"e->{self._names[item.name]}"
+        return _filled(
+            "computed" if statements.faults else "computed_always",
+            name=name,
+            bit=bit,
+            text=" ".join(item.text.split()),
+            statements="\n".join([f"        {one}" for one in statements.lines]),
+            faults=either(statements.faults),
+            value=value,
+        )
+
+    def _operand(self, statements: Statements, item: Item, index: str) -> tuple[Expression, str]:
+        # A variable with the number that is fetched, and one that says that it was not read.
+        store, lines = item.fetch.store, statements.lines
+        address, loaded = self._address(item)
+        if not isinstance(store, Word | Scalar | Char | Bits) or (index and not loaded):
+            raise self._cannot(item, "it is no number" if not index else "its list is in no memory")
+        number = _number_of(item, store)
+        kind, name = c_type(number), statements.named("operand")
+        if not loaded:
+            lines.append(f"{kind} {name} = {self._number(item, store, address)};")
+            return Expression(name, number), ""
+        if index:
+            address = f"{address} + {index} * sizeof({name})"
+        unread = statements.named("unread")
+        if isinstance(store, Bits):
+            word = statements.named("word")
+            lines.append(f"__u{store.container} {word};")
+            lines.append(f"bool {unread} = read(&{word}, sizeof({word}), {address});")
+            lines.append(f"{kind} {name} = {self._number(item, store, word)};")
+        else:
+            lines.append(f"{kind} {name};")
+            lines.append(f"bool {unread} = read(&{name}, sizeof({name}), {address});")
+        return Expression(name, number), unread
 
     def _number(self, item: Item, store: Word | Scalar | Char | Bits, word: str) -> str:
         # The low bits of a word.
@@ -342,13 +444,30 @@ class _Program:
     def _register(self, item: Item, name: str) -> str:
         if name not in self.machine["registers"]:
             raise self._cannot(item, f"it has no register `{name}`")
-        return f"ctx->{self.machine['registers'][name]}"
+        member: str = self.machine["registers"][name]
+        variable = member if member.isidentifier() else name
+        self._registers[variable] = member
+        return variable
 
     def _cannot(
         self, item: Item, why: str, help: str = "leave it out, or use `fetchc trace`"
     ) -> CompileError:
         what = f"the format `bpf-c` cannot carry `{item.name}`: {why}"
         return reject("FC0514", what, help=help)
+
+
+def _number_of(item: Item, store: Word | Scalar | Char | Bits) -> Number:
+    match store:
+        case Word():
+            return Number(64, False)
+        case Scalar(kind, bits):
+            return Number(bits, kind == "s")
+        case Char():
+            return Number(8, False)
+        case Bits(_, _, container):
+            return Number(container, item.decode.signed)
+        case _:
+            assert_never(store)
 
 
 def _sum(base: str, offset: int) -> str:

@@ -35,7 +35,7 @@ RAISING_BY_NAME = ("bpftrace",)
 NAMING_BTF = ("tetragon",)
 """Formats whose text names a file of BTF."""
 
-COMPUTING = ("bpftrace",)
+COMPUTING = ("bpftrace", "bpf-c")
 """Formats whose tools compute what operators give."""
 
 OF_VERSIONS = ("bpftrace",)

@@ -183,7 +183,10 @@ def refuse_operation(checker: Checker, node: Operation) -> CompileError:
 
         return not_a_number(node.operands[0].span)
     what = f"`{node.operator}`"
-    help = "`fetchc trace` and `--format bpftrace` compute it; a fetch-arg gives each operand"
+    help = (
+        "`fetchc trace`, `--format bpftrace` and `--format bpf-c` compute it; "
+        "a fetch-arg gives each operand"
+    )
     if node.operator == "convert":
         spelled = checker.spell(node.type)
         same = "*" + checker.site.language.pointer_cast.format(type=spelled, value="&e")

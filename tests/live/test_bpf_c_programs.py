@@ -9,24 +9,27 @@ import shutil
 import struct
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fetchc
+from fetchc.emit.output_formats import written
+from tests.live.test_operators import SEED, c_program as c_values, go_values
 from tests.live.traced import SECONDS, trace
 from tests.support.go_programs import go_program
 from tests.support.programs import fixture
 from tests.support.tool_values import asked_of, compared_values, together
-from tests.support.toolchains import require
+from tests.support.toolchains import GO_VERSIONS, require
 from tests.support.tools import Printed
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
 
 HITS = 3
+_ONE_EVENT = 12  # expressions
 C = r"""
 struct pair { short x, y; };
 struct item {
@@ -90,14 +93,16 @@ def c_program(folder: Path) -> Path:
     return folder / "program"
 
 
-def compiled(folder: Path, text: str) -> None:
+def compiled(folder: Path, text: str, *flags: str) -> None:
     """Compile the program by the command that it names, without a warning."""
     require("clang")
     if not Path("/usr/include/bpf/libbpf.h").exists():
         pytest.skip("no libbpf-dev here (.ci/setup brings it)")
     (folder / "probes.bpf.c").write_text(text)
     command = text.splitlines()[1].removeprefix("// ").split()
-    subprocess.run([*command, "-Wall", "-Werror"], cwd=folder, check=True, timeout=SECONDS)
+    subprocess.run(
+        [*command, "-Wall", "-Wextra", "-Werror", *flags], cwd=folder, check=True, timeout=SECONDS
+    )
 
 
 def attached(folder: Path, text: str, shown: str) -> subprocess.Popen[bytes]:
@@ -279,7 +284,7 @@ _TYPES = {
     f"__{sign}{bits}": f"c_{long}{bits}"
     for sign, long in (("u", "uint"), ("s", "int"))
     for bits in (8, 16, 32, 64)
-} | {"char": "c_uint8"}
+} | {"char": "c_uint8", "bool": "c_uint8"}
 
 
 def records(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
@@ -287,6 +292,30 @@ def records(child: subprocess.Popen[bytes]) -> Iterator[bytes]:
     assert child.stdout is not None
     while select.select([child.stdout], [], [], 1)[0]:
         yield read(child, struct.unpack("Q", read(child, 8))[0])
+
+
+def of_events(folder: Path, text: str, binary: Path) -> tuple[Printed, str]:
+    """Of each event what its hits have, in a run of ``binary``; and what that printed."""
+    structures = {
+        int(number): (event, Structure(members))
+        for event, members, number in re.findall(
+            r"^struct (ev\d+)(?:_\d+)?_event (\{.*?event;  // (\d+) .*?^\});", text, re.S | re.M
+        )
+    }
+    reported: Printed = defaultdict(list)
+    loader = re.sub(r"^        (const struct \w+ \*e = data|printf\(.*\));\n", "", text, flags=re.M)
+    shown = "fwrite(&bytes, 8, 1, stdout); fwrite(data, bytes, 1, stdout);"
+    with attached(folder, loader, shown) as child:
+        try:
+            printed = subprocess.run(
+                [binary], check=True, capture_output=True, text=True, timeout=SECONDS
+            ).stdout
+            for record in records(child):
+                event, structure = structures[struct.unpack_from("I", record, 24)[0]]
+                reported[event].append(structure.printed(record))
+        finally:
+            child.kill()
+    return reported, printed
 
 
 @pytest.mark.parametrize(
@@ -304,28 +333,55 @@ def test_every_value_of_a_fixture_is_what_it_printed(name: str, tmp_path: Path) 
     binary = Path(shutil.copy(fixture(name), tmp_path / "own"))
     text = together("bpf-c", asked).text.replace(str(fixture(name)), str(binary))
     compiled(tmp_path, text)
-    structures = {
-        int(number): (event, Structure(members))
-        for event, members, number in re.findall(
-            r"^struct (ev\d+)(?:_\d+)?_event (\{.*?event;  // (\d+) .*?^\});", text, re.S | re.M
-        )
-    }
-    reported: Printed = defaultdict(list)
-    loader = re.sub(r"^        (const struct \w+ \*e = data|printf\(.*\));\n", "", text, flags=re.M)
-    shown = "fwrite(&bytes, 8, 1, stdout); fwrite(data, bytes, 1, stdout);"
-    with attached(tmp_path, loader, shown) as child:
-        try:
-            printed = subprocess.run(
-                [binary], check=True, capture_output=True, text=True, timeout=SECONDS
-            ).stdout
-            for record in records(child):
-                event, structure = structures[struct.unpack_from("I", record, 24)[0]]
-                reported[event].append(structure.printed(record))
-        finally:
-            child.kill()
+    reported, printed = of_events(tmp_path, text, binary)
     compared, wrong = compared_values(asked, reported, printed, exact=True)
     assert not wrong, "\n".join(wrong)
     assert compared >= 400, compared
     hit = next(iter(reported.values()))[0]
     hit[next(iter(hit))] = "(fault)"
     assert len(compared_values(asked, reported, printed, exact=True)[1]) == 1
+
+
+@pytest.mark.parametrize("language", ["c", "go"])
+def test_operators_compute_what_the_program_does(language: str, tmp_path: Path) -> None:
+    require_uprobes()
+    if language == "c":
+        function, (binary, texts) = "take", c_values(tmp_path, SEED, "gcc", ".c")
+    else:
+        function = "main.show"
+        binary, texts = go_values(tmp_path, SEED, GO_VERSIONS[-1])
+    probe = fetchc.open(str(binary)).probe(function)
+    taken: list[fetchc.Argument] = []
+    for text in texts:
+        argument = probe.compile(f"v{len(taken)}={text}", computes=True)
+        try:
+            probe.written("bpf-c", [argument])
+        except fetchc.CompileError:
+            continue  # BPF has no floating-point numbers
+        taken.append(argument)
+    assert len(taken) > len(texts) // 2
+    parts = [taken[at : at + _ONE_EVENT] for at in range(0, len(taken), _ONE_EVENT)]
+    events = [one for n, part in enumerate(parts) for one in probe.events(part, "g", f"ev{n}")]
+    text = written("bpf-c", events).text
+    # The drawn expressions compare numbers with what they never are.
+    compiled(tmp_path, text, "-Wno-bool-operation", "-Wno-tautological-compare")
+    reported, printed = of_events(tmp_path, text, binary)
+    assert computed_otherwise(reported, printed.splitlines(), texts, taken) == []
+    hit = reported["ev0"][0]
+    hit["v0"] = "(fault)" if hit["v0"] != "(fault)" else "0"
+    assert len(computed_otherwise(reported, printed.splitlines(), texts, taken)) == 1
+
+
+def computed_otherwise(
+    reported: Printed, lines: Sequence[str], texts: Sequence[str], taken: Sequence[fetchc.Argument]
+) -> list[str]:
+    """What the programs computed otherwise than the traced one."""
+    hits = [hit for listed in reported.values() for hit in listed]
+    wrong = []
+    for at, argument in enumerate(taken):
+        printed = [line.split()[texts.index(argument.expression)] for line in lines]
+        wanted = ["(fault)" if one == "-" else one[1:] for one in printed]
+        found = [hit[f"v{at}"] for hit in hits if f"v{at}" in hit]
+        if found != wanted:
+            wrong.append(f"{argument.expression} is {printed}, computed {found}")
+    return wrong

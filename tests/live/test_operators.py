@@ -26,7 +26,7 @@ from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
 
-_SEED = int(os.environ.get("FETCHC_SEEDS", "20").split("-")[0])
+SEED = int(os.environ.get("FETCHC_SEEDS", "20").split("-")[0])
 _EXPRESSIONS = 400 if os.environ.get("FETCHC_LONG") else 96
 _CALLS = 6
 _FAULT = "(fault)"
@@ -243,7 +243,7 @@ def _go_expression(chosen: random.Random, depth: int, name: str) -> str:
     return chosen.choice(forms)
 
 
-def _go_program(folder: Path, seed: int, version: str) -> tuple[Path, list[str]]:
+def go_values(folder: Path, seed: int, version: str) -> tuple[Path, list[str]]:
     chosen = random.Random(seed)
     texts: list[str] = []
     while len(texts) < _EXPRESSIONS:
@@ -338,7 +338,7 @@ def _is_same(printed: str, value: object) -> bool:
 @pytest.mark.parametrize(("compiler", "suffix"), [("gcc", ".c"), ("g++", ".cpp")])
 def test_c_evaluates_the_same(compiler: str, suffix: str, tmp_path: Path) -> None:
     require_uprobes()
-    program, texts = c_program(tmp_path, _SEED, compiler, suffix)
+    program, texts = c_program(tmp_path, SEED, compiler, suffix)
     lines, calls = traced(program, "take", texts)
     assert not differences(lines, calls, texts)
 
@@ -346,7 +346,7 @@ def test_c_evaluates_the_same(compiler: str, suffix: str, tmp_path: Path) -> Non
 @pytest.mark.parametrize("version", GO_VERSIONS[-1:])
 def test_go_evaluates_the_same(version: str, tmp_path: Path) -> None:
     require_uprobes()
-    program, texts = _go_program(tmp_path, _SEED, version)
+    program, texts = go_values(tmp_path, SEED, version)
     lines, calls = traced(program, "main.show", texts)
     assert not differences(lines, calls, texts)
 
@@ -394,7 +394,7 @@ def computed_otherwise(
 @pytest.mark.parametrize("which", ["installed", "newer"])
 def test_bpftrace_computes_the_same(which: str, tmp_path: Path) -> None:
     version = bpftrace_version(which)
-    program, texts = c_program(tmp_path, _SEED, "gcc", ".c")
+    program, texts = c_program(tmp_path, SEED, "gcc", ".c")
     text, taken = bpftrace_program(program, "take", texts, version)
     assert len(taken) > len(texts) // 2
     reported, printed = run_bpftrace(text, program, tmp_path, which)
@@ -407,7 +407,7 @@ def test_bpftrace_computes_the_same(which: str, tmp_path: Path) -> None:
 
 def test_bpftrace_computes_as_go_does(tmp_path: Path) -> None:
     version = bpftrace_version()
-    program, texts = _go_program(tmp_path, _SEED, GO_VERSIONS[-1])
+    program, texts = go_values(tmp_path, SEED, GO_VERSIONS[-1])
     text, taken = bpftrace_program(program, "main.show", texts, version)
     reported, printed = run_bpftrace(text, program, tmp_path)
     assert not computed_otherwise(reported, printed.splitlines(), texts, taken)

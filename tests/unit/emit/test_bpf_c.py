@@ -6,6 +6,7 @@ import pytest
 
 from fetchc.diag.diagnostic import CompileError
 from fetchc.emit.output_formats import Event, Item, KernelPoint, written
+from fetchc.ir.arithmetic import DOUBLE, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Array,
     Bits,
@@ -50,7 +51,7 @@ def test_a_program_sleeps_where_the_kernel_allows_it() -> None:
     new, old = (text(event(item(Deref(DI, 8)), version=one)) for one in ("6.0", "5.15"))
     assert ('SEC("uprobe.s")' in new, "bpf_copy_from_user(to" in new) == (True, True)
     assert ('SEC("uprobe")' in old, "bpf_copy_from_user" in old) == (True, False)
-    assert "    if (read(&e->v, sizeof(e->v), ctx->rdi + 8))\n" in old
+    assert "    if (read(&e->v, sizeof(e->v), rdi + 8))\n" in old
 
 
 @pytest.mark.parametrize(
@@ -81,7 +82,7 @@ def test_the_semaphore_of_a_static_probe_is_raised() -> None:
 
 def test_names_that_c_or_the_event_has_end_in_an_underscore() -> None:
     found = text(event(item(DI, name="int"), item(Comm(), Text(), name="pid"), item(DI, name="w")))
-    for line in ("__s32 int_;", "char pid_[16];", "__s32 w;", "e->int_ = (__s32)ctx->rdi;"):
+    for line in ("__s32 int_;", "char pid_[16];", "__s32 w;", "e->int_ = (__s32)rdi;"):
         assert line in found
 
 
@@ -114,3 +115,27 @@ def test_what_it_cannot_carry_is_refused_by_name(wrong: Event, why: str) -> None
     with pytest.raises(CompileError) as refused:
         text(wrong)
     assert why in str(refused.value)
+
+
+def test_what_is_computed_has_a_fault_bit_for_its_operands() -> None:
+    s32 = Number(32, True)
+    quotient = Calculation("/", ((Fetched(0), s32), (Fetched(1), s32)), s32, "c", s32)
+    whole = (quotient, Decode("integer", 32, True))
+    one, two, after = item(Deref(DI, 8)), item(Register("si")), item(DI, name="w")
+    found = text(event(one.replaced(computed=whole), two.replaced(computed=whole), after))
+    assert "__s32 v;  // bit 0: v\n    __s32 w;  // bit 1: w\n" in found
+    assert "bool unread = read(&operand, sizeof(operand), rdi + 8);" in found
+    assert (
+        "if (unread || !operand2 || (operand2 == -1 && operand == (__s32)0x80000000U)) {\n"
+        "            e->v = 0;\n            e->faults |= 1ULL << 0;"
+    ) in found
+    assert "e->v = quotient(operand, operand2);" in found.replace("(__s32)quotient", "quotient")
+    assert "static __always_inline __s64 quotient(" in found
+
+
+def test_floating_point_is_not_computed() -> None:
+    double = Calculation("-", ((Fetched(0), DOUBLE),), DOUBLE, "c", DOUBLE)
+    computed = item(Deref(DI, 8)).replaced(computed=(double, Decode("float", 64)))
+    with pytest.raises(CompileError) as refused:
+        text(event(computed))
+    assert "BPF has no floating-point numbers" in str(refused.value)
