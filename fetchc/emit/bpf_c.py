@@ -65,6 +65,11 @@ _FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"\\]|\*/')
 
 
+_COMM_BYTES = 16  # TASK_COMM_LEN
+# How the loader prints a member; the others are promoted to an int.
+_CONVERSIONS = {"__u32": "%u", "__u64": "%llu", "__s64": "%lld", "char": "%c"}
+
+
 class _Group(Record):
     """Events that differ in their address alone, and share a program; ``name`` is theirs.
 
@@ -110,7 +115,7 @@ def write(events: Sequence[Event]) -> Written:
         places="\n".join([line for group in groups for line in _places(group)]),
         text_bytes=table("backend/libbpf")["text"]["text_bytes"],
     )
-    return Written("\n\n".join([head, *helpers, *texts, _loaders(groups)]), ())
+    return Written("\n\n".join([head, *helpers, *texts, _loaders(programs)]), ())
 
 
 def _filled(text: str, /, **values: object) -> str:
@@ -152,10 +157,10 @@ def _places(group: _Group) -> Iterator[str]:
         yield f"//     file offset {event.offset:#x}{semaphore}{build}"
 
 
-def _loaders(groups: Sequence[_Group]) -> str:
+def _loaders(programs: Sequence[_Program]) -> str:
     attached: list[str] = []
     linked: list[str] = []
-    for group in groups:
+    for group in [one.group for one in programs]:
         returns = group.events[0].kind == "uretprobe"
         for event in group.events[:1] if group.many else group.events:
             values = {
@@ -174,8 +179,8 @@ def _loaders(groups: Sequence[_Group]) -> str:
             linked.append(_filled("linked" + "_to_many" * group.many, **values))
     return _filled(
         "loaders",
-        name=groups[0].name,
-        cases="\n".join([_filled("case", number=one.number, name=one.name) for one in groups]),
+        name=programs[0].group.name,
+        cases="\n".join([one.case() for one in programs]),
         attached="\n".join(attached),
         linked="\n".join(linked),
     )
@@ -214,7 +219,7 @@ class _Program:
     """The structure and the program of one group."""
 
     def __init__(self, group: _Group) -> None:
-        self._group = group
+        self.group = group
         self._event = event = group.events[0]
         data = table("backend/libbpf")
         text, machines = data["text"], data["machines"]
@@ -270,37 +275,66 @@ class _Program:
             registers="".join(
                 [f"    __u64 {name} = ctx->{one};\n" for name, one in self._registers.items()]
             ),
-            name=self._group.name,
-            number=self._group.number,
-            section=self._group.section,
+            name=self.group.name,
+            number=self.group.number,
+            section=self.group.section,
             context=self.machine["structure"],
             members="\n".join(members),
             reads="\n".join(reads),
         )
 
+    def case(self) -> str:
+        """What the loader for libbpf does with an event: it prints the values."""
+        return _filled(
+            "case",
+            name=self.group.name,
+            number=self.group.number,
+            printed="\n".join([self._printed(one) for one in self._members]),
+        )
+
+    def _printed(self, member: _Member) -> str:
+        kind, name, count = self._declaration(member)
+        length = member.item.length
+        if length is not None:
+            return _filled("printed_counted", name=name, length=self._names[length])
+        if kind == "char" and count:
+            return f'        printf(" {name}=\\"%s\\"", e->{name});'
+        decode = member.item.computed[1] if member.item.computed else member.item.decode
+        conversion = _CONVERSIONS.get(kind, "%d")
+        if decode.kind not in ("integer", "bool", "char", "enum") and kind in ("__u32", "__u64"):
+            conversion = "%#llx" if kind == "__u64" else "%#x"
+        if count:
+            return _filled("printed_list", name=name, count=count, conversion=conversion)
+        return f'        printf(" {name}={conversion}", e->{name});'
+
     def _declared(self, member: _Member) -> str:
+        kind, name, count = self._declaration(member)
+        return f"{kind} {name}[{count}]" if count else f"{kind} {name}"
+
+    def _declaration(self, member: _Member) -> tuple[str, str, str]:
+        # Type, name, and how many there are, empty of a single one.
         item = member.item
+        name, store = self._names[item.name], item.fetch.store
         if member.operands:
             assert item.computed is not None
-            return f"{c_type(item.computed[0].result)} {self._names[item.name]}"
-        name, store = self._names[item.name], item.fetch.store
+            return c_type(item.computed[0].result), name, ""
         if isinstance(item.fetch.value, Comm):
-            return f"char {name}[16]"
+            return "char", name, str(_COMM_BYTES)
         if item.length is not None:
-            return f"char {name}[TEXT_BYTES]"
+            return "char", name, "TEXT_BYTES"
         match store:
             case Text():
                 exact = self._exact(item)
-                return f"char {name}[{'TEXT_BYTES' if exact is None else exact + 1}]"
+                return "char", name, "TEXT_BYTES" if exact is None else str(exact + 1)
             case Array(element, count):
                 if isinstance(element, Text | Bits):
                     what = "texts" if isinstance(element, Text) else "bit fields"
                     raise self._cannot(item, f"it has no lists of {what}", "ask for an element")
-                return f"{self._type(item, element)} {name}[{count}]"
+                return self._type(item, element), name, str(count)
             case Symbol():
                 raise self._cannot(item, "it names addresses of the kernel")
             case Word() | Scalar() | Char() | Bits():
-                return f"{self._type(item, store)} {name}"
+                return self._type(item, store), name, ""
             case _:
                 assert_never(store)
 

@@ -9,7 +9,7 @@ import shutil
 import struct
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from fetchc.emit.output_formats import written
 from tests.live.test_operators import SEED, c_program as c_values, go_values
 from tests.live.traced import SECONDS, trace
 from tests.support.go_programs import go_program
+from tests.support.libbpf_programs import built_loader, compiled, hits, static_libbpf
 from tests.support.programs import fixture
 from tests.support.tool_values import asked_of, compared_values, together
 from tests.support.toolchains import GO_VERSIONS, require
@@ -28,7 +29,6 @@ from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
 
-HITS = 3
 _ONE_EVENT = 12  # expressions
 C = r"""
 struct pair { short x, y; };
@@ -50,20 +50,11 @@ int main(void)
     return 0;
 }
 """
-# Each expression with what the loader prints of it.
-OF_C = {
-    "n": '"%d", e->n',
-    "x=it->pair.x": '"%d", e->x',
-    "y=it->pair.y": '"%d", e->y',
-    "row=it->row": '"[%d, %d, %d]", e->row[0], e->row[1], e->row[2]',
-    "name=it->name": '"%s", e->name',
-    "full=it->full": '"%s", e->full',
-    "low=it->low": '"%u", e->low',
-    "mid=it->mid": '"%d", e->mid',
-    "next=it->next->name": '"%s", e->next',
-    "far=it->next->row[2]": '"%d", e->far',
-    "int=global.pair.y": '"%d", e->int_',
-}
+OF_C = (
+    "n", "x=it->pair.x", "y=it->pair.y", "row=it->row", "name=it->name", "full=it->full",
+    "low=it->low", "mid=it->mid", "next=it->next->name", "far=it->next->row[2]",
+    "int=global.pair.y", "more=n * 2 > it->row[1] ? it->mid - 1 : it->next->low",
+)  # fmt: skip
 GO = """
 package main
 
@@ -81,8 +72,8 @@ func main() {
 	serve("a longer name", 3)
 }
 """
-OF_GO = {"name": '"%.*s", (int)e->name_len, e->name', "n": '"%lld", e->n'}
-RESULTS = {"first=$ret0": '"%lld", e->first', "s=$ret1": '"%.*s", (int)e->s_len, e->s'}
+OF_GO = ("name", "n")
+RESULTS = ("first=$ret0", "s=$ret1")
 
 
 def c_program(folder: Path) -> Path:
@@ -93,33 +84,11 @@ def c_program(folder: Path) -> Path:
     return folder / "program"
 
 
-def compiled(folder: Path, text: str, *flags: str) -> None:
-    """Compile the program by the command that it names, without a warning."""
-    require("clang")
-    if not Path("/usr/include/bpf/libbpf.h").exists():
-        pytest.skip("no libbpf-dev here (.ci/setup brings it)")
-    (folder / "probes.bpf.c").write_text(text)
-    command = text.splitlines()[1].removeprefix("// ").split()
-    subprocess.run(
-        [*command, "-Wall", "-Wextra", "-Werror", *flags], cwd=folder, check=True, timeout=SECONDS
-    )
-
-
-def attached(folder: Path, text: str, shown: str) -> subprocess.Popen[bytes]:
-    """The loader of the text, at work; for each hit it does what ``shown`` says, too."""
-    loader = text.partition("-o loader\n")[2].partition("*/")[0]
-    structures = re.findall(r"^struct \w+_event \{.*?^\};\n|^#define TEXT.*?\n", text, re.S | re.M)
-    own = {
-        "// Put TEXT_BYTES and the structures of the events here.": "".join(structures),
-        "        break;": f"{shown} fflush(stdout); break;",
-        'puts("attached");': 'puts("attached"); fflush(stdout);',
-    }
-    for place, wanted in own.items():
-        assert place in loader
-        loader = loader.replace(place, wanted)
-    (folder / "loader.c").write_text(loader)
-    command = ["gcc", "-Wall", "-Werror", "loader.c", "-lbpf", "-o", "loader"]
-    subprocess.run(command, cwd=folder, check=True, timeout=SECONDS)
+def attached(
+    folder: Path, text: str, on_event: str = "", flags: Sequence[str] = ("-lbpf",)
+) -> subprocess.Popen[bytes]:
+    """The loader of the text, at work; ``on_event`` is what it does with an event instead."""
+    built_loader(folder, text, "gcc", flags, on_event)
     child = subprocess.Popen(["./loader"], cwd=folder, stdout=subprocess.PIPE, bufsize=0)
     assert read(child, 9) == b"attached\n"
     return child
@@ -137,34 +106,23 @@ def read(child: subprocess.Popen[bytes], size: int) -> bytes:
 
 
 def loaded(
-    folder: Path, binary: Path, text: str, asked: Mapping[str, str]
+    folder: Path, binary: Path, text: str, asked: Sequence[str], flags: Sequence[str] = ("-lbpf",)
 ) -> list[dict[str, str | None]]:
     """The values that the loader prints of a run of ``binary``; None is a fault."""
     require_uprobes()
-    bits = dict(re.findall(r"^    \S+ (\w+?)_?(?:\[\w+\])?;  // bit (\d+):", text, re.M))
-    names = {expression.partition("=")[0]: how for expression, how in asked.items()}
-    shown = [f'printf("{name}="); printf({how}); putchar(1);' for name, how in names.items()]
-    found: list[dict[str, str | None]] = []
-    with attached(folder, text, "\n".join([*shown, "putchar(0);"])) as child:
+    with attached(folder, text, flags=flags) as child:
         try:
             subprocess.run([binary], check=True, timeout=SECONDS)
-            for _ in range(HITS):
-                hit = b""
-                while not hit.endswith(b"\0"):
-                    hit += read(child, 1)
-                head, _, values = hit[:-1].decode().partition("\n")
-                comm, _, faults = head.partition(" faults=")
-                assert comm.startswith(binary.name)
-                listed = [one.partition("=") for one in values.split("\1")[:-1]]
-                found.append(
-                    {
-                        name: None if int(faults, 16) >> int(bits[name]) & 1 else value
-                        for name, _, value in listed
-                    }
-                )
+            assert child.stdout is not None
+            found = b""
+            while select.select([child.stdout], [], [], 1)[0]:
+                found += child.stdout.read(4096)
         finally:
             child.kill()
-    return found
+    names = {expression.partition("=")[0] for expression in asked}
+    values = hits(found.decode(), text)
+    assert all(comm.startswith(binary.name) for comm, _ in values)
+    return [{name: one[name] for name in one if name in names} for _, one in values]
 
 
 def traced(
@@ -172,15 +130,20 @@ def traced(
 ) -> list[dict[str, str | None]]:
     done = trace(capfd, *words, "-x", binary, "--format", "jsonl", "--", binary)
     return [
-        {name: None if value is None else str(value) for name, value in one.items()}
+        {name: None if value is None else shown(value) for name, value in one.items()}
         for one in done.args
     ]
+
+
+def shown(value: object) -> str:
+    """A value of `trace` as the loader prints it."""
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def test_values_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     binary = c_program(tmp_path)
     probe = fetchc.open(str(binary)).probe("work")
-    text = probe.written("bpf-c", [probe.compile(one) for one in OF_C]).text
+    text = probe.written("bpf-c", [probe.compile(one, computes=True) for one in OF_C]).text
     compiled(tmp_path, text)
     found = loaded(tmp_path, binary, text, OF_C)
     assert found == traced(capfd, binary, *OF_C, "-f", "work")
@@ -198,7 +161,7 @@ def test_values_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFix
 def test_results_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     binary = c_program(tmp_path)
     probe = fetchc.open(str(binary)).probe("work", returns=True)
-    asked = {"r=$retval": '"%lld", e->r'}
+    asked = ("r=$retval",)
     text = probe.written("bpf-c", [probe.compile(one) for one in asked]).text
     assert 'SEC("uretprobe.s")' in text
     compiled(tmp_path, text)
@@ -223,16 +186,15 @@ def test_strings_of_go_are_those_of_trace(
 def test_one_program_is_at_all_returns_of_go(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    # libbpf 1.3 is the first with `uprobe.multi`.
+    libbpf = static_libbpf("amd64", "x86_64-linux-gnu")
     binary = go_program("1.27", tmp_path, GO, name="program")
     probe = fetchc.open(str(binary)).probe("main.serve", returns=True)
     text = probe.written("bpf-c", [probe.compile(one) for one in RESULTS]).text
     assert text.count('SEC("uprobe.multi.s")') == text.count('SEC("uprobe') == 1
     compiled(tmp_path, text)
-    version = Path("/usr/include/bpf/libbpf_version.h").read_text()
-    if int(version.partition("MINOR_VERSION ")[2].split()[0]) < 3:
-        pytest.skip("libbpf 1.3 is the first with `uprobe.multi`")
     expected = traced(capfd, binary, *RESULTS, "-f", "main.serve", "--return")
-    assert loaded(tmp_path, binary, text, RESULTS) == expected
+    assert loaded(tmp_path, binary, text, RESULTS, libbpf) == expected
 
 
 # ------------------------------------------------------------------------------
@@ -303,9 +265,8 @@ def of_events(folder: Path, text: str, binary: Path) -> tuple[Printed, str]:
         )
     }
     reported: Printed = defaultdict(list)
-    loader = re.sub(r"^        (const struct \w+ \*e = data|printf\(.*\));\n", "", text, flags=re.M)
-    shown = "fwrite(&bytes, 8, 1, stdout); fwrite(data, bytes, 1, stdout);"
-    with attached(folder, loader, shown) as child:
+    written = "fwrite(&bytes, 8, 1, stdout); fwrite(data, bytes, 1, stdout); fflush(stdout);"
+    with attached(folder, text, written) as child:
         try:
             printed = subprocess.run(
                 [binary], check=True, capture_output=True, text=True, timeout=SECONDS
