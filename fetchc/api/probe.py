@@ -464,7 +464,7 @@ class Probe:
         """Compile one argument; raises CompileError where it has to be refused.
 
         An argument with a point of its own (``x @ main.f``) is compiled at that. ``computes``: it
-        is for a format whose tool computes what operators give (bpftrace), and for no other.
+        is for a format that computes what operators give (bpftrace, bpf-c), and for no other.
         """
         given(text, "an argument", None)
         tree = parse_argument(text)

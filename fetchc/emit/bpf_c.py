@@ -262,7 +262,8 @@ class _Program:
         """Its C."""
         items = list(enumerate(self._members))
         members = [
-            f"    {self._declared(one)};  // bit {bit}: {_comment(one.item)}" for bit, one in items
+            f"    {self._declared(one)};  // bit {bit}: {self._comment(one.item)}"
+            for bit, one in items
         ]
         # A text comes after its length, which says how much is read.
         items.sort(key=lambda one: one[1].item.length is not None)
@@ -379,6 +380,16 @@ class _Program:
             place = name if isinstance(store, Array) else f"&{name}"
             failed = f"read({place}, sizeof({name}), {address})"
         return f"    if ({failed})\n        e->faults |= 1ULL << {bit};{after}"
+
+    def _comment(self, item: Item) -> str:
+        text = " ".join(item.text.split())
+        if item.length is not None:
+            return f"{text}: as many bytes as `{self._names[item.length]}` says"
+        if item.name in [one.length for one in self._event.items]:
+            return f"bytes of {text}"
+        if item.decode.kind == "float":
+            return f"{text}: the bits of the number"
+        return text
 
     def _address(self, item: Item) -> tuple[str, bool]:
         # What is at the end of the chain: an address to read at, or the value itself.
@@ -506,12 +517,3 @@ def _number_of(item: Item, store: Word | Scalar | Char | Bits) -> Number:
 
 def _sum(base: str, offset: int) -> str:
     return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base
-
-
-def _comment(item: Item) -> str:
-    text = " ".join(item.text.split())
-    if item.length is not None:
-        return f"{text}: as many bytes as `{item.length}` says"
-    if item.decode.kind == "float":
-        return f"{text}: the bits of the number"
-    return text

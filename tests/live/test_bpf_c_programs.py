@@ -20,10 +20,11 @@ from fetchc.emit.output_formats import written
 from tests.live.test_operators import SEED, c_program as c_values, go_values
 from tests.live.traced import SECONDS, trace
 from tests.support.go_programs import go_program
+from tests.support.kernel_lab import KERNELS
 from tests.support.libbpf_programs import built_loader, compiled, hits, static_libbpf
 from tests.support.programs import fixture
 from tests.support.tool_values import asked_of, compared_values, together
-from tests.support.toolchains import GO_VERSIONS, require
+from tests.support.toolchains import GO_VERSIONS, go_environment, go_root, require
 from tests.support.tools import Printed
 from tests.support.tracefs import require_uprobes
 
@@ -105,6 +106,15 @@ def read(child: subprocess.Popen[bytes], size: int) -> bytes:
     return found
 
 
+def quiet(child: subprocess.Popen[bytes]) -> bytes:
+    """What it writes until it has nothing more for some time."""
+    assert child.stdout is not None
+    found = b""
+    while select.select([child.stdout], [], [], 1)[0]:
+        found += child.stdout.read(4096)
+    return found
+
+
 def loaded(
     folder: Path, binary: Path, text: str, asked: Sequence[str], flags: Sequence[str] = ("-lbpf",)
 ) -> list[dict[str, str | None]]:
@@ -113,14 +123,11 @@ def loaded(
     with attached(folder, text, flags=flags) as child:
         try:
             subprocess.run([binary], check=True, timeout=SECONDS)
-            assert child.stdout is not None
-            found = b""
-            while select.select([child.stdout], [], [], 1)[0]:
-                found += child.stdout.read(4096)
+            printed = quiet(child).decode()
         finally:
             child.kill()
     names = {expression.partition("=")[0] for expression in asked}
-    values = hits(found.decode(), text)
+    values = hits(printed, text)
     assert all(comm.startswith(binary.name) for comm, _ in values)
     return [{name: one[name] for name in one if name in names} for _, one in values]
 
@@ -195,6 +202,60 @@ def test_one_program_is_at_all_returns_of_go(
     compiled(tmp_path, text)
     expected = traced(capfd, binary, *RESULTS, "-f", "main.serve", "--return")
     assert loaded(tmp_path, binary, text, RESULTS, libbpf) == expected
+
+
+GO_LOADER = """
+package main
+
+import (
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/cilium/ebpf/rlimit"
+)
+
+func run() error {
+@LOADER@
+}
+
+func main() { fmt.Println(run()) }
+"""
+
+
+@pytest.mark.long  # Go compiles cilium/ebpf
+@pytest.mark.parametrize("wanted", [0, 1])
+def test_cilium_ebpf_sets_the_constant_and_reads_the_events(wanted: int, tmp_path: Path) -> None:
+    require_uprobes()
+    packages = KERNELS / "ebpf-amd64/usr/share/gocode"
+    if not packages.is_dir():
+        pytest.skip("no cilium/ebpf with VariableSpec in .toolchains/kernels: .ci/lab fetches it")
+    binary = c_program(tmp_path)
+    probe = fetchc.open(str(binary)).probe("work")
+    text = probe.written("bpf-c", [probe.compile(one) for one in ("n", "row=it->row")]).text
+    compiled(tmp_path, text)
+    source = text.partition("Go type of the structure.\n\n")[2].partition("*/")[0]
+    for right, own in (
+        ('["wanted_pid"].Set(uint32(0))', f'["wanted_pid"].Set(uint32({wanted}))'),
+        ("    for {\n", '    fmt.Println("attached")\n    for {\n'),
+    ):
+        assert right in source
+        source = source.replace(right, own)
+    (tmp_path / "main.go").write_text(GO_LOADER.replace("@LOADER@", source))
+    environment = go_environment("1.27", tmp_path)
+    environment["GOPATH"] = f"{tmp_path}:{packages}"
+    command = [str(go_root("1.27") / "bin/go"), "build", "-o", "loader", "main.go"]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=280)
+    with subprocess.Popen(["./loader"], cwd=tmp_path, stdout=subprocess.PIPE, bufsize=0) as child:
+        try:
+            assert read(child, 9) == b"attached\n"
+            subprocess.run([binary], check=True, timeout=SECONDS)
+            found = [bytes.fromhex(one) for one in quiet(child).decode().splitlines()]
+        finally:
+            child.kill()
+    values = [struct.unpack_from("4i", one, 44) for one in found]
+    assert values == ([] if wanted else [(-4, 7, 8, -9), (5, -1, 0, 1), (6, -1, 0, 1)])
 
 
 # ------------------------------------------------------------------------------
