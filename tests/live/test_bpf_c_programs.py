@@ -17,7 +17,8 @@ import pytest
 
 import fetchc
 from fetchc.emit.output_formats import written
-from tests.live.test_operators import SEED, c_program as c_values, go_values
+from tests.live.test_operators import SEED, go_values
+from tests.live.test_operators import c_program as c_values
 from tests.live.traced import SECONDS, trace
 from tests.support.go_programs import go_program
 from tests.support.kernel_lab import KERNELS
