@@ -162,15 +162,21 @@ def edge(chosen: random.Random, number: Number) -> int:
     return chosen.choice((low, high, 0, 1, 2, max(low, -1), high // 3, chosen.randint(low, high)))
 
 
-def differences(folder: Path, rules: str, wrong: tuple[str, str] = ("", "")) -> list[str]:
-    """Each value that the compiled calculations have otherwise; ``wrong`` changes their C."""
-    require("gcc")
+def nodes_of(rules: str) -> tuple[list[Calculation], list[Number], random.Random]:
+    """Drawn calculations, and the types of what they fetch."""
     chosen = random.Random(f"{rules}-{_SEED}")
     types = [chosen.choice((*_NUMBERS, TRUTH)) for _ in range(_POSITIONS)]
     types[1:4] = types[:1] * 3  # elements of a list have one type
     nodes = [drawn(chosen, chosen.choice((0, 1, 2, 3)), rules, types) for _ in range(_MANY)]
     # `[]` has its three elements where the types are the same.
     nodes = [node for node in nodes if "Fetched" in repr(node) and _alike(node, types)]
+    return nodes, types, chosen
+
+
+def differences(folder: Path, rules: str, wrong: tuple[str, str] = ("", "")) -> list[str]:
+    """Each value that the compiled calculations have otherwise; ``wrong`` changes their C."""
+    require("gcc")
+    nodes, types, chosen = nodes_of(rules)
     functions = "".join([function(at, node, types) for at, node in enumerate(nodes)])
     text = table("backend/libbpf")["text"]
     source = _PROGRAM.format(
@@ -224,3 +230,17 @@ def test_calculations_in_c_have_the_values_of_the_language(rules: str, tmp_path:
 @pytest.mark.parametrize(("right", "wrong"), [(" < ", " <= "), ("(__u32)", "(__u16)")])
 def test_a_wrong_operator_or_width_is_noticed(right: str, wrong: str, tmp_path: Path) -> None:
     assert differences(tmp_path, "go", (right, wrong))
+
+
+@pytest.mark.parametrize("rules", list(RULES))
+def test_clang_compiles_calculations_for_bpf(rules: str, tmp_path: Path) -> None:
+    require("clang")
+    nodes, types, _ = nodes_of(rules)
+    text = table("backend/libbpf")["text"]
+    source = "#include <linux/types.h>\n#include <stdbool.h>\n#define __always_inline inline\n"
+    source += "".join([text[one] for one in _HELPERS])
+    source += "".join([function(at, one, types) for at, one in enumerate(nodes)])
+    (tmp_path / "all.c").write_text(source.replace("static void", "void"))
+    include = next(Path("/usr/include").glob("*/asm")).parent
+    command = ["clang", "-O2", "-target", "bpf", "-w", f"-I{include}", "-c", "all.c"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=600)
