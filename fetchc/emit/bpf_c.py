@@ -411,7 +411,9 @@ class _Program:
             one = member.operands[position].replaced(name=item.name, computed=None)
             found = None if index else known.get(one)
             if found is None:
-                found = known[one] = self._operand(statements, one, index)
+                found = self._operand(statements, one, index)
+            if not index:
+                known[one] = found
             if found[1]:
                 statements.faults.append(found[1])
             return found[0]

@@ -139,3 +139,16 @@ def test_floating_point_is_not_computed() -> None:
     with pytest.raises(CompileError) as refused:
         text(event(computed))
     assert "BPF has no floating-point numbers" in str(refused.value)
+
+
+def test_an_element_by_index_is_not_the_first_one() -> None:
+    s32 = Number(32, True)
+    element = Calculation("[]", ((Fetched(0), s32), (Fetched(1), s32)), s32, "c", s32, 4)
+    whole = Calculation("+", ((element, s32), (Fetched(2), s32)), s32, "c", s32)
+    fetched = [item(Register("si")), item(Deref(DI, 8)), item(Deref(DI, 8))]
+    computed = [one.replaced(computed=(whole, Decode("integer", 32, True))) for one in fetched]
+    found = text(event(*computed))
+    assert "read(&operand2, sizeof(operand2), rdi + 8 + index * sizeof(operand2));" in found
+    assert "read(&operand3, sizeof(operand3), rdi + 8);" in found
+    assert "__u64 index = (__u64)operand;" in found
+    assert "e->v = (__s32)((__u32)operand2 + operand3);" in found
