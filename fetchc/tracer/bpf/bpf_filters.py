@@ -29,6 +29,7 @@ __all__ = ["Passing", "passing"]
 _WORD_BYTES = 8
 _LONGEST = 64  # bytes of a text; each eight of them are a call
 _MASK = (1 << 64) - 1
+_SPECIAL = frozenset("*?[]\\")  # in a glob
 _AS_STORED = ("integer", "duration", "enum", "pointer", "char", "bool", "text")
 
 
@@ -133,7 +134,7 @@ def _of_time(condition: Condition) -> Passing | None:
 def _of_length(
     shape: StringShape, fetches: Mapping[str, Fetch], condition: Condition
 ) -> Passing | None:
-    # A text of so many bytes: they are read where it has as many as the constant.
+    # A text of so many bytes: they are read where it has as many as the constant, or begins so.
     constant, value = condition.constant, fetches[shape.field].value
     if isinstance(value, Contents):
         value = value.start
@@ -146,18 +147,26 @@ def _of_length(
         or len(constant) > min(_LONGEST, shape.size)
     ):
         return None
-    if condition.operator not in ("==", "!=") or not isinstance(value, Deref):
+    begins = condition.operator == "~" and constant[-1:] == "*"
+    wanted = constant.removesuffix("*") if begins else constant
+    if condition.operator == "~" and (not begins or not wanted or _SPECIAL & set(wanted)):
+        return None
+    if condition.operator not in ("==", "!=", "~") or not isinstance(value, Deref):
         return None
     if length.store not in (Scalar("s", 64), Scalar("u", 64)) or not is_plain(shape.length, length):
         return None
     number: Term = length.value
     if isinstance(length.value, Deref):
         number = Part(length.value.base, length.value.offset, _WORD_BYTES)
-    as_long = _is(number, len(constant))
-    words = _words(Part(value.base, value.offset, 0, as_long), constant.encode("ascii"))
+    as_long = _is(number, len(wanted))
+    if begins:
+        as_long = _is(Calculated("lt", number, len(wanted)), 0)
+    words = _words(Part(value.base, value.offset, 0, as_long), wanted.encode("ascii"))
     every = _every([as_long, *words])
     passes = _is(every, 0) if condition.operator == "!=" else every
-    return Passing(passes, guards_fail((*shape.guards, *shape.length.guards)))
+    # A length that no object can have may pass as one that is great enough.
+    whole = not begins and guards_fail((*shape.guards, *shape.length.guards))
+    return Passing(passes, whole)
 
 
 def _compared(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) -> Term | None:
