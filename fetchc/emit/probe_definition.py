@@ -322,7 +322,8 @@ def number_problem(count: int, kernel: Kernel) -> list[Diagnostic]:
         return []
     note = f"Linux takes {kernel.arguments} an event"
     what = f"{count} arguments are too many"
-    return [Diagnostic("FC0504", what, notes=(note,), reason="event too large")]
+    help = "split the arguments between two events"
+    return [Diagnostic("FC0504", what, notes=(note,), help=help, reason="event too large")]
 
 
 def argument_problem(

@@ -93,6 +93,19 @@ def with_stacks(path: str, plans: list[Plan]) -> dict[str, list[int]]:
     return found
 
 
+def walked(path: str, plans: list[Plan]) -> list[list[Any]]:
+    """Of each hit, what both engines walked: the probed address, and return addresses."""
+    with Session() as tracefs, BpfSession() as bpf:
+        for session in (tracefs, bpf):
+            session.add(*[of_group(one, session.group) for one in plans])
+            session.stacks()
+            session.start()
+        subprocess.run([path], check=True)
+        bpf.stop()
+        tracefs.stop()
+        return [[one.stack for one in session.events()] for session in (tracefs, bpf)]
+
+
 def main() -> None:
     with open(sys.argv[1], "rb") as file:
         given = pickle.load(file)
@@ -101,6 +114,7 @@ def main() -> None:
         found["compared"] = compared(**given["compared"])
         found["recorded"] = recorded(**given["recorded"])
         found["stacks"] = with_stacks(**given["stacks"])
+        found["walked"] = walked(**given["walked"])
     print("\n" + json.dumps(found))
 
 

@@ -37,6 +37,19 @@ _SEED = 5
 _PLANS = 10
 _TOGETHER = 5  # expressions of one plan
 _COMM = "values"
+# With frame pointers: x86-64's `pushed` begins with push %rbp, `marked` with endbr64.
+RECURSIVE = """
+#define RECURSIVE __attribute__((noinline, noclone))
+#define KEEP __asm__ volatile("" ::: "memory")
+#ifdef __x86_64__
+#define NO_MARK __attribute__((nocf_check))
+#else
+#define NO_MARK
+#endif
+RECURSIVE static NO_MARK int pushed(int n) { int r = n ? pushed(n - 1) + 1 : 0; KEEP; return r; }
+RECURSIVE int marked(int n) { int r = n ? marked(n - 1) + 1 : 0; KEEP; return r; }
+int main(void) { return pushed(3) + marked(3) - 6; }
+"""
 # What the registers of the drawn fetches, which are those of x86-64, are on the other machine.
 _ARM = {"di": "x0", "si": "x1", "r8": "x8", "sp": "sp", "ax": "x9"}
 _GIVEN = ("di", "si", "r8", "sp", "ax")
@@ -134,6 +147,23 @@ def plans(lab_kernel: LabKernel, program: Path, called: Sequence[Call]) -> list[
     return found
 
 
+def recursive(lab_kernel: LabKernel, folder: Path) -> tuple[bytes, list[Plan]]:
+    """The program of functions that call themselves, and plans of their entries."""
+    path, source = folder / "recursive", folder / "recursive.c"
+    source.write_text(RECURSIVE)
+    flags = ["-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls", "-fno-shrink-wrap"]
+    if lab_kernel.machine.name == "x86_64":
+        flags.append("-fcf-protection=branch")
+    path.write_bytes(built(lab_kernel.machine, source, *flags))
+    found = []
+    for name in ("pushed", "marked"):
+        made = fetchc.open(str(path)).probe(name, kernel=lab_kernel.release)
+        plan = made.plan([], "fetchc_lab", name)
+        lines = [line.replace(f" {path}:", " /recursive:") for line in plan.definitions]
+        found.append(plan.replaced(path="/recursive", definitions=tuple(lines), identity=""))
+    return path.read_bytes(), found
+
+
 def differences(
     records: Sequence[str],
     lab_kernel: LabKernel,
@@ -170,8 +200,10 @@ def test_the_engines_agree_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path)
     memory, registers = fetches.memory(_SEED)
     standard_input = b"".join([registers[name].to_bytes(8, "little") for name in _GIVEN])
     standard_input += b"".join(memory.regions.values())
+    itself, walked = recursive(lab_kernel, tmp_path)
     content = {
         **files(lab_kernel),
+        "recursive": itself,
         "program": program.read_bytes(),
         _COMM: values.read_bytes(),
         "both_engines.py": (SOURCES / "both_engines.py").read_bytes(),
@@ -186,6 +218,7 @@ def test_the_engines_agree_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path)
         given = {
             "compared": {"path": PATH, "plans": listed},
             "stacks": {"path": PATH, "plans": entries[:2]},
+            "walked": {"path": "/recursive", "plans": walked},
             "recorded": {
                 "path": f"/{_COMM}", "offset": offset, "given": standard_input, "fields": lists,
             },
@@ -201,6 +234,11 @@ def test_the_engines_agree_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path)
     assert both["bpf"] == both["tracefs"]
     for kind, (hits, good) in answer["stacks"].items():
         assert hits == good > 0, kind
+    theirs, ours = answer["walked"]
+    assert len(ours) == 8
+    # Behind `main` there are no frame pointers: they stop at different places.
+    assert [one[: len(two)] for one, two in zip(ours, theirs, strict=True)] == theirs
+    assert min(len(theirs[3]), len(theirs[7])) > 4
     records = answer["recorded"]
     assert differences(records, lab_kernel, bias, lists, _SEED) == []
     assert differences(records, lab_kernel, bias, lists, _SEED + 1) != []
