@@ -192,6 +192,16 @@ def test_a_program_computes_as_the_reader_does(
     check(tree.value, Thread(first, second, third), step)
 
 
+def test_what_is_shifted_out_has_to_be_read_all_the_same() -> None:
+    number = NUMBERS[0]
+    count = OperandShape(127, number)
+    shape = OperationShape(
+        "<<", (leaf("m0"), count), number, "go", number, Decode("integer", 8, True)
+    )
+    for third in (None, 5):
+        check(shape, Thread(0, 0, third), 1)
+
+
 def test_a_wrong_sign_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     number = NUMBERS[0]
     shape = OperationShape("/", (leaf("di0"), leaf("si0")), number, "c", number,

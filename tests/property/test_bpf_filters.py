@@ -157,6 +157,16 @@ def test_what_is_not_there_is_left_to_the_reader(label: str) -> None:
     assert Thread(0, 0, "a" * 40).recorded(found)
 
 
+def test_what_no_number_is_has_to_be_read_all_the_same() -> None:
+    condition = Condition("mu32", ">=", -1, False, False, "", Span(0, 0))
+    found = passing(PLAN, FIELDS, condition)
+    assert found is not None
+    assert found.whole
+    assert Thread(0, 5, "").recorded(found)
+    lost = State({"bx": 0x7000}, lambda address, size: None)
+    assert record(filter_steps(found.condition, "sp", "ax"), lost, 64).numbers is None
+
+
 def test_an_order_of_other_signs_is_noticed() -> None:
     condition = Condition("s32", "<", 0, False, False, "", Span(0, 0))
     found = passing(PLAN, FIELDS, condition)

@@ -477,7 +477,9 @@ def _shifted(
     shifted = _as(_of("lsh" if operator == "<<" else right, value.term, by), number)
     below = _of("lt", by, number.bits)
     if rules.shift == "empties":
-        emptied = _of("arsh", value.term, 63) if operator == ">>" and number.signed else 0
+        emptied = _read(value.term)
+        if operator == ">>" and number.signed:
+            emptied = _of("arsh", value.term, 63)
         shifted = Numeral(_chosen(below, shifted.term, emptied), number)
         below = _not(_of("rsh", by, 63)) if count.number.signed else 1
     return _unless(_not(below), shifted, when).term
@@ -495,7 +497,8 @@ def compared(value: Numeral, operator: str, constant: int) -> Term:
     low, high = (-_TOP, _TOP - 1) if number.signed else (0, _MASK)
     if not low <= constant <= high:  # all numbers are on one side of it
         above = constant > high
-        return int(operator == "!=" or operator in (("<", "<=") if above else (">", ">=")))
+        passes = operator == "!=" or operator in (("<", "<=") if above else (">", ">="))
+        return _either(_read(value.term), int(passes))
     return _ordered(operator, value.term, constant & _MASK, number)
 
 
@@ -553,6 +556,11 @@ def _chosen(condition: Term, nonzero: Term, zero: Term) -> Term:
     if isinstance(condition, int):
         return nonzero if condition else zero
     return Chosen(condition, nonzero, zero)
+
+
+def _read(term: Term) -> Term:
+    # 0, where all that the term needs could be read.
+    return _of("and", term, 0)
 
 
 def _not(condition: Term) -> Term:
