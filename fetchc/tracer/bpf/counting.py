@@ -253,7 +253,7 @@ def _measured(
 
 
 def _of_time(step: int) -> Term:
-    return Calculated("div", OfHit("elapsed"), NANOSECONDS * step)
+    return Calculated("div", OfHit("elapsed"), min(NANOSECONDS * step, _MASK))
 
 
 def _used_texts(plan: Plan) -> set[str]:
