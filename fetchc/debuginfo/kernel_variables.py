@@ -85,11 +85,9 @@ def symbol_place(elf: Elf, name: str, address: Address, found: tuple[Address, ..
     ``found`` are the addresses of all symbols of that name.
     """
     section = elf.section_range(PER_CPU)
-    if section is not None and section[0] <= address < section[1]:
-        why = "each processor has its own copy, at an offset that a fetch-arg cannot add"
-        return Absent("thread-local", why)
+    per_cpu = section is not None and section[0] <= address < section[1]
     if found == (address,):
-        return AtSymbol(name, verified=False)
+        return AtSymbol(name, verified=False, per_cpu=per_cpu)
     if not found:
         why = "the kernel's address changes at each boot, and it has no symbol"
         return Absent("no location", why)

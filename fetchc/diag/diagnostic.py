@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         "event too large",
         "fetch-arg too long",
         "mangled",  # a fetch that the kernel takes, and reads wrongly
+        "not in definitions",  # of this kernel; an eBPF program fetches it
         # Names.
         "unknown name",
         "unknown type",

@@ -140,16 +140,18 @@ def defined(
     kernel: Kernel,
     group: str | None = None,
     event: str | None = None,
+    programs: bool = False,
 ) -> str:
     """The line that fetches ``fetches``, each with its name, at ``site``.
 
-    Raises CompileError where the kernel would refuse or mangle the line.
+    Raises CompileError where the kernel would refuse or mangle the line. ``programs``: where eBPF
+    programs have such a probe, the line says where they are.
     """
     group = group or group_name(site.program.path)
     event = event or event_name(site.named_after)
     probed = _probed(site)
     problems = verify_event(probed, group, event, fetches, kernel)
-    if problems:
+    if any(not programs or one.reason != "not in definitions" for one in problems):
         raise CompileError(problems)
     bodies = [(name, body(fetch)) for name, fetch in fetches]
     return definition(probed, group, event, bodies)

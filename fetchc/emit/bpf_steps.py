@@ -77,6 +77,7 @@ __all__ = [
 NOWHERE = -1
 """An address that no program can read."""
 
+_TASK_HELPERS = {"cpu": "get_smp_processor_id", "task": "get_current_task"}
 _PLAN_BITS = 16  # of a cookie; the file offset is above them
 
 
@@ -212,8 +213,9 @@ class Target(Record):
     probed: str = "program"
 
 
-PROBED = ("program", "function", "tracepoint")
-"""What is probed: code of a program, a function of the kernel, a tracepoint or its event.
+PROBED = ("program", "function", "trampoline", "tracepoint")
+"""What is probed: code of a program, a function of the kernel with a breakpoint or without one, a
+tracepoint or its event.
 
 Where a program is probed, all memory is its own.
 """
@@ -259,6 +261,11 @@ class StepEmitter:
         # Have what is emitted next read so; in a program's probe all memory is of the process.
         self._read = self._reader(user or self._target.probed == "program")
 
+    @property
+    def _waits(self) -> bool:
+        # Whether what is read next is brought in where it is not there.
+        return self._read == self._helpers.get("copy_from_user")
+
     def no_faults(self) -> None:
         """Begin the record with no fault."""
         for word in range(-(-self._program.faults // 64)):
@@ -295,7 +302,8 @@ class StepEmitter:
         asm = self._asm
         machine, at_return = self._target.machine, self._target.returning
         known = self._target.probed == "program" and not at_return
-        if self._target.probed == "tracepoint":
+        without = self._target.probed == "trampoline" and "get_func_ip" not in self._helpers
+        if self._target.probed == "tracepoint" or without:
             asm.constant(register, 0)
         elif "get_func_ip" in self._helpers and not known:
             asm.move(R1, CONTEXT)
@@ -360,7 +368,8 @@ class StepEmitter:
             case EmitMemory(user=user):
                 self._reading(user)
                 self._memory(step)
-            case EmitText():
+            case EmitText(user=user):
+                self._reading(user)
                 self._text(step)
             case EmitContents(user=user):
                 self._reading(user)
@@ -392,11 +401,11 @@ class StepEmitter:
 
     def _read_task(self, name: str) -> None:
         # To R0.
-        asm, of_cpu = self._asm, name == "cpu"
-        asm.call(self._helpers["get_smp_processor_id" if of_cpu else "get_current_pid_tgid"])
+        asm = self._asm
+        asm.call(self._helpers[_TASK_HELPERS.get(name, "get_current_pid_tgid")])
         if name == "thread":
             asm.compute_with("lsh", R0, 32)
-        if not of_cpu:
+        if name not in _TASK_HELPERS:
             asm.compute_with("rsh", R0, 32)
 
     def _arithmetic(self, operation: str) -> None:
@@ -471,7 +480,7 @@ class StepEmitter:
         # copy_from_user checks where in the kernel the bytes go, and looks for that under a lock: a
         # sixth of all that a hit takes. So it is for pages that have to be brought in.
         asm, there = self._asm, self._asm.fresh()
-        if self._target.sleepable:
+        if self._waits:
             arguments()
             asm.call(self._helpers["probe_read_user"])
             asm.jump_if("eq", R0, 0, there)
@@ -587,7 +596,7 @@ class StepEmitter:
         self._address(step)
         self._text_to(at, step.user)
         asm.jump_if("sgt", R0, -1, there)
-        if self._target.sleepable:
+        if self._waits:
             # There is no helper that waits for a text's pages: they are brought in, and it is read
             # again.
             for offset in (*range(0, self._room, PAGE_BYTES), self._room - 1):

@@ -31,6 +31,7 @@ __all__ = [
     "group_name",
     "group_problem",
     "is_identifier",
+    "kind_problem",
     "line_problem",
     "number_problem",
     "size_problem",
@@ -218,7 +219,7 @@ def verify_event(
     problems = [problem for problem in named if problem is not None]
     problems += _path(probed.path, kernel) if kind in _OF_PROGRAMS else []
     problems += [] if probed.reference is None else _reference(kernel)
-    problems += _means(kind, kernel)
+    problems += kind_problem(kind, kernel)
     problems += [] if probed.active is None else _active(probed.active, kind, kernel)
     problems += _arguments([name for name, _ in arguments], kernel)
     problems += size_problem([fetch for _, fetch in arguments], kernel, kind)
@@ -283,13 +284,15 @@ _FEATURES = {
 }  # fmt: skip
 
 
-def _means(kind: str, kernel: Kernel) -> list[Diagnostic]:
+def kind_problem(kind: str, kernel: Kernel) -> list[Diagnostic]:
+    """What is wrong with the kind of a probe: one problem or none."""
     feature = _FEATURES.get(kind)
     if feature is None or kernel.has(feature):
         return []
     note = f"Linux {kernel.first(feature)} was the first"
     what = f"Linux {kernel.name} has no such probe ({kind})"
-    return [Diagnostic("FC0506", what, notes=(note,), help="probe a function: `kprobe:NAME`")]
+    help = "probe a function: `kprobe:NAME`; `fetchc trace` has it by an eBPF program"
+    return [Diagnostic("FC0506", what, notes=(note,), help=help, reason="not in definitions")]
 
 
 def _active(active: int, kind: str, kernel: Kernel) -> list[Diagnostic]:

@@ -58,7 +58,7 @@ class State(Record):
     ``word_bytes`` is the size of the kernel's long. ``elapsed`` are the nanoseconds since the call
     began that returns, None where its entry was not seen, ``noted`` numbers of that entry.
     ``context`` is the address of what the kernel gives an eBPF program. ``process``, ``thread`` and
-    ``cpu`` are numbers of the hit.
+    ``cpu`` are numbers of the hit, ``task`` is the address of its task's structure.
     """
 
     registers: Mapping[str, int]
@@ -73,6 +73,7 @@ class State(Record):
     context: int = 0
     process: int = 0
     thread: int = 0
+    task: int = 0
     cpu: int = 0
     noted: tuple[int, ...] = ()
 

@@ -193,16 +193,25 @@ def _wrong_probe(rule: Rule, kind: str) -> Diagnostic:
     else:
         note = "it names kernel addresses" if program else "it belongs to probes of programs"
     what = f"`{rule.written}` does not work in {PROBES[kind]}"
-    return Diagnostic("FC0507", what, notes=(note,))
+    return _of_programs(Diagnostic("FC0507", what, notes=(note,)), rule, kind)
 
 
 def _too_new(rule: Rule, kernel: Kernel, kind: str) -> Diagnostic:
     where = "a uprobe" if of_program(kind) else PROBES[kind]
-    return Diagnostic(
+    found = Diagnostic(
         "FC0506",
         f"Linux {kernel.name} does not know `{rule.written}` in {where}",
         notes=(f"Linux {dotted(rule.begins(kind))} was the first",),
     )
+    return _of_programs(found, rule, kind)
+
+
+def _of_programs(found: Diagnostic, rule: Rule, kind: str) -> Diagnostic:
+    # What definitions lack, and eBPF programs have.
+    if kind not in rule.programs:
+        return found
+    help = "`fetchc trace` fetches it with an eBPF program"
+    return found.replaced(reason="not in definitions", help=help)
 
 
 def _mangled(rule: Rule, kernel: Kernel) -> Diagnostic:

@@ -35,6 +35,7 @@ from fetchc.ir.fetch import (
     Walk,
     Word,
     body,
+    chain,
     count_of,
     element_of,
     fixed_bytes,
@@ -81,16 +82,22 @@ from fetchc.record import Record, assert_never
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
+    from typing import TypeGuard
 
     from fetchc.ir.fetch import Store, Term, Value
     from fetchc.ir.steps import Step
 
+    Symbols = Sequence[tuple[str, int]]
+
 __all__ = [
+    "CPU_OFFSETS",
     "Totals",
+    "begins_at",
     "call_steps",
     "counting_steps",
     "filter_steps",
     "steps_of",
+    "symbol_of",
     "unsupported",
 ]
 
@@ -102,21 +109,25 @@ _GAP, _GAP_OF_ENTRY = 128, 32
 _LARGEST_JOINED = 512  # bytes of a block with such gaps
 
 
-def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
+def unsupported(fetch: Fetch, context: Sequence[Slot] = (), symbols: Symbols = ()) -> str | None:
     """Why no steps give what ``fetch`` does, in words that complete "because"; None: they do.
 
-    ``context`` is what the kernel gives the program: see :func:`steps_of`.
+    ``context`` is what the kernel gives the program, and ``symbols`` are the kernel's: see
+    :func:`steps_of`.
     """
     value: Value = fetch.value
     if isinstance(value, Walk):
         starts = [one for term in value.start for one in _values_in(term)]
-        return _unsupported_one(starts, context)
+        return _unsupported_one(starts, context, symbols)
     if isinstance(value, Contents):
         size = () if value.size is None else _values_in(value.size)
-        return _unsupported_one([value.start, *size], context)
+        return _unsupported_one([value.start, *size], context, symbols)
     while isinstance(value, Deref):
         value = value.base
-    if isinstance(value, KernelValue) and value.text != _TASK_NAME:
+    if isinstance(value, KernelValue) and value.rule in _OF_SYMBOLS:
+        if symbol_of(value) not in dict(symbols):
+            return f"`{body(fetch)}` is at a symbol of the kernel"
+    elif isinstance(value, KernelValue) and value.text not in (_TASK_NAME, _TASK):
         slot = next((one for one in context if one.name == value.text), None)
         if slot is None:
             return f"`{body(fetch)}` is a value of the kernel"
@@ -127,9 +138,25 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = ()) -> str | None:
     return None
 
 
-def _unsupported_one(values: Iterable[Value], context: Sequence[Slot]) -> str | None:
-    reasons = [unsupported(Fetch(one, Word()), context) for one in values]
+def _unsupported_one(
+    values: Iterable[Value], context: Sequence[Slot], symbols: Symbols
+) -> str | None:
+    reasons = [unsupported(Fetch(one, Word()), context, symbols) for one in values]
     return next(filter(None, reasons), None)
+
+
+def begins_at(fetch: Fetch) -> Iterator[Value]:
+    """What the loads of a fetch begin at; of a container, those before its walk."""
+    value = fetch.value
+    match value:
+        case Walk(start=start):
+            starts = [one for term in start for one in _values_in(term)]
+        case Contents(start=first, size=size):
+            starts = [first, *(() if size is None else _values_in(size))]
+        case _:
+            starts = [value]
+    for one in starts:
+        yield chain(one)[0]
 
 
 def _values_in(term: Term) -> Iterator[Value]:
@@ -155,15 +182,20 @@ def steps_of(
     result: str,
     elapsed: Sequence[str] = (),
     context: Sequence[Slot] = (),
+    symbols: Symbols = (),
 ) -> Program:
     """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
 
     ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``elapsed`` are
     names of further fields: of the time since the entry, and of numbers of the entry. ``context``
-    is what the kernel gives the program where that is no registers: ``$arg1``, ``$retval``, or
-    ``$FIELD`` of an event, with places from :class:`ContextAddress` on.
+    is what the kernel gives the program where that is no registers: ``$arg1``, ``%di``,
+    ``$retval``, or ``$FIELD`` of an event, with places from :class:`ContextAddress` on. ``symbols``
+    are addresses of symbols that the fetches name, :data:`CPU_OFFSETS` among them for what each
+    processor has its own of.
     """
-    return _Lowering(stack, result, elapsed=elapsed, context=context).program(fields)
+    return _Lowering(stack, result, elapsed=elapsed, context=context, symbols=symbols).program(
+        fields
+    )
 
 
 def call_steps(
@@ -209,6 +241,18 @@ def _is_in(store: Store, slot: Slot) -> bool:
 
 
 _TASK_NAME = "$COMM"  # where `$comm` is a field of the event
+_TASK = "$current"
+_OF_SYMBOLS = ("symbol", "per_cpu")
+
+CPU_OFFSETS = "__per_cpu_offset"
+"""Of the kernel: by the processor's number, how far its own objects are from their symbols."""
+
+
+def symbol_of(value: KernelValue) -> str | None:
+    """The symbol that a value begins at: of ``@jiffies``, of ``this_cpu_ptr(@runqueues)``."""
+    if value.rule not in _OF_SYMBOLS or value.loads:
+        return None
+    return value.text.partition("@")[2].removesuffix(")")
 
 
 def _is_array(value: Value) -> bool:
@@ -235,6 +279,7 @@ class _Lowering:
         elapsed: Sequence[str] = (),
         context: Sequence[Slot] = (),
         gap: int = _GAP,
+        symbols: Symbols = (),
     ) -> None:
         self._stack = stack
         self._result = result
@@ -242,6 +287,7 @@ class _Lowering:
         self._elapsed = elapsed
         self._gap = gap
         self._context = {one.name: one for one in context}
+        self._symbols = dict(symbols)
         self._steps: list[Step] = []
         self._fields: list[list[str]] = []
         self._values: dict[tuple[object, ...], int] = {}
@@ -267,7 +313,7 @@ class _Lowering:
                 address = self._address(value.start, name)
                 size_of = None if value.size is None else self._term(value.size, name)
                 contents.append((name, value, *address, size_of))
-            elif not isinstance(value, Deref | KernelValue):
+            elif not self._is_in_memory(value):
                 others.append((name, fetch))
             elif isinstance(element_of(store), Text):
                 texts.append((name, store, *self._text_start(value, name), _of_user(fetch)))
@@ -434,6 +480,8 @@ class _Lowering:
                 base = self._plain(LoadBias(), name)
             case Absolute(address=address):
                 base = self._plain(Constant(address & _MASK), name)
+            case KernelValue(rule="symbol"):
+                base = self._symbol(inner, name)
             case KernelValue() if _is_array(inner):
                 base, extra = self._address(inner, name)
             case _:
@@ -447,7 +495,10 @@ class _Lowering:
     def _word(self, value: Value, name: str) -> int:
         match value:
             case Register(name=register):
-                return self._plain(ReadRegister(register), name)
+                slot = self._context.get(f"%{register}")
+                if slot is None:
+                    return self._plain(ReadRegister(register), name)
+                return self._loaded(self._plain(ContextAddress(), name), slot.at, _WORD_BYTES, name)
             case StackPointer():
                 return self._plain(ReadRegister(self._stack), name)
             case ReturnValue():
@@ -467,6 +518,11 @@ class _Lowering:
             case KernelValue() if _is_array(value):
                 start, at = self._address(value, name)
                 return self._plain(Arithmetic("add", start, self._plain(Constant(at), name)), name)
+            case KernelValue(text=text) if text == _TASK:
+                return self._plain(ReadTask("task"), name)
+            case KernelValue(rule="per_cpu"):
+                moved = self._cpu_offset(name)
+                return self._plain(Arithmetic("add", self._symbol(value, name), moved), name)
             case KernelValue():
                 return self._loaded(*self._address(value, name), _WORD_BYTES, name)
             case Cursor(number=number):
@@ -475,6 +531,20 @@ class _Lowering:
                 raise AssertionError(f"no number: {value!r}")
             case _:
                 assert_never(value)
+
+    def _symbol(self, value: KernelValue, name: str) -> int:
+        symbol = symbol_of(value)
+        assert symbol is not None
+        return self._plain(Constant(self._symbols[symbol]), name)
+
+    def _cpu_offset(self, name: str) -> int:
+        # How far what this processor has is from its symbol.
+        processor = self._plain(ReadTask("cpu"), name)
+        shift = self._plain(Constant((_WORD_BYTES - 1).bit_length()), name)
+        distance = self._plain(Arithmetic("lsh", processor, shift), name)
+        table = self._plain(Constant(self._symbols[CPU_OFFSETS]), name)
+        place = self._plain(Arithmetic("add", table, distance), name)
+        return self._loaded(place, 0, _WORD_BYTES, name)
 
     def _term(self, term: Term, name: str) -> int:
         match term:
@@ -509,7 +579,12 @@ class _Lowering:
 
     def _walk(self, name: str, walk: Walk) -> None:
         entry = _Lowering(self._stack, self._result, gap=_GAP_OF_ENTRY).program(walk.fields)
-        begin = _Lowering(self._stack, self._result, context=tuple(self._context.values()))
+        begin = _Lowering(
+            self._stack,
+            self._result,
+            context=tuple(self._context.values()),
+            symbols=tuple(self._symbols.items()),
+        )
         body, check = [_Lowering(self._stack, self._result) for _ in range(2)]
         start = tuple([begin._term(one, "") for one in walk.start])
         end = body._term(walk.end, "")
@@ -590,13 +665,19 @@ class _Lowering:
         self._bits.append(FaultBit(word, word + 4, fault))
         self._texts += 1
 
+    def _is_in_memory(self, value: Value) -> TypeGuard[Deref | KernelValue]:
+        # As what a load gives, and what the kernel passes to the program.
+        if isinstance(value, KernelValue):
+            return value.text in self._context
+        return isinstance(value, Deref)
+
     def _number(self, name: str, value: Value, store: Store) -> None:
         # From a register, or bits: what is not a copy of memory.
         element, size = element_of(store), _element_bytes(store)
         at = self._room(size, fixed_bytes(store))
         self._slot(name, store, at)
         for index in range(count_of(store) or 1):
-            if isinstance(value, Deref | KernelValue) and not _is_array(value):
+            if self._is_in_memory(value) and not _is_array(value):
                 base, offset = self._address(value, name)
                 user = isinstance(value, Deref) and value.user
                 found = self._loaded(base, offset + size * index, size, name, user=user)

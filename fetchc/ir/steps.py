@@ -157,7 +157,10 @@ class ReadEntry(Record):
 
 
 class ReadTask(Record):
-    """The number of the ``process``, the ``thread`` or the ``cpu`` of the hit."""
+    """The number of the ``process``, ``thread`` or ``cpu`` of the hit; of its ``task`` the address.
+
+    The kernel's structure of the running task is there.
+    """
 
     name: str
 

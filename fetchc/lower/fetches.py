@@ -349,6 +349,8 @@ def located(site: Site, place: entities.Place, size: int, span: Span, name: str 
             return Memory(Register(_register_name(site, register, span)), offset)
         case entities.AtAddress(address=address):
             return Memory(Image(site.program.image_offset(address, site.address)), 0)
+        case entities.AtSymbol(symbol=symbol, per_cpu=True):
+            return Memory(KernelValue("per_cpu", f"this_cpu_ptr(@{symbol})"), 0)
         case entities.AtSymbol(symbol=symbol):
             return Memory(KernelValue("symbol", f"@{symbol}"), 0)
         case entities.Named(rule=rule, name=name):

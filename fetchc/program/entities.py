@@ -302,11 +302,13 @@ class AtSymbol(Record):
     """The object is where the running kernel has its symbol of that name.
 
     ``verified``: its symbol table has been read and lists exactly one. It is False for an image
-    that may be of another kernel.
+    that may be of another kernel. ``per_cpu``: each processor has its own object, as far from the
+    symbol as its part of the per-CPU area.
     """
 
     symbol: str
     verified: bool = True
+    per_cpu: bool = False
 
 
 class Named(Record):

@@ -62,7 +62,8 @@ class Rule(Record):
     those it can take it from since ``by_type`` where the kernel's own types say so.
     ``tolerated`` are probes that take it in versions before ``until`` (None: in all) though
     nothing comes of it there: not to be emitted. ``mangled`` are the first and the last version
-    that take it and give another value. A feature ends with ``until``.
+    that take it and give another value. A feature ends with ``until``. ``programs`` are
+    the kinds of probes in which eBPF programs have it on any kernel.
     """
 
     name: str
@@ -77,6 +78,7 @@ class Rule(Record):
     typed: tuple[str, ...] = ()
     by_type: Version | None = None
     mangled: tuple[Version, Version] | None = None
+    programs: tuple[str, ...] = ()
 
     def begins(self, kind: str) -> Version:
         """The first kernel that has it in a probe of ``kind``, one of ``kinds``."""
@@ -343,4 +345,5 @@ def _read_rule(group: str, name: str) -> Rule:
         tuple(rule.get("typed", ())),
         parse_version(rule["by_type"]) if "by_type" in rule else None,
         _parse_both(rule["mangled"]) if "mangled" in rule else None,
+        kinds("programs"),
     )

@@ -116,6 +116,7 @@ def chunks(size: int) -> list[tuple[int, Array]]:
     return chunks
 
 
+_OF_PROGRAMS = ("mangled", "not in definitions")  # why a fetch is for an eBPF program
 _LEAST_PROBED = 2  # bytes of the smallest number that is probing_faults
 
 
@@ -139,8 +140,8 @@ class Fields:
         self._listed: list[tuple[str, Fetch]] = []
         self._names: dict[Fetch, str] = {}  # the first field of each fetch that is no chunk
         self._blocks: list[Block] = []
-        self.mangled: set[str] = set()
-        """Fields that the kernel takes in a definition, and reads wrongly."""
+        self.undefinable: set[str] = set()
+        """Fields that definitions of the kernel lack or read wrongly, and eBPF programs have."""
         self._number = 0
         # Of each pointer that a number was loaded by: its field and offset, and how far behind it
         # the numbers' last bytes are.
@@ -228,10 +229,10 @@ class Fields:
         try:
             accepted(self._found, fetch, self._kernel, self.span)
         except CompileError as refused:
-            if any(one.reason != "mangled" for one in refused.diagnostics):
+            if any(one.reason not in _OF_PROGRAMS for one in refused.diagnostics):
                 raise
             name = self._named(fetch)
-            self.mangled.add(name)
+            self.undefinable.add(name)
             return name
         return self._named(fetch)
 
@@ -415,6 +416,8 @@ class Fields:
                 continue
             if isinstance(pointer, Register) and pointer.name == self._stack_register():
                 continue
+            if isinstance(pointer, KernelValue) and pointer.rule in ("current", "per_cpu"):
+                continue  # there is such memory whenever the kernel runs
             field, start = self._pointer(pointer)
             size = number if position == len(loads) else 8 * (position == len(loads) - maybe_null)
             if size >= _LEAST_PROBED and not kernel and not self._assumed:

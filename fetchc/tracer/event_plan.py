@@ -7,8 +7,8 @@ import os
 from fetchc.check.checker import Checker
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.probe_output import defined
-from fetchc.emit.probe_definition import argument_name, event_name
-from fetchc.ir.fetch import Comm, Contents, Fetch, KernelValue, Text, Walk, fixed_bytes
+from fetchc.emit.probe_definition import argument_name, event_name, kind_problem
+from fetchc.ir.fetch import Comm, Contents, Fetch, KernelValue, Text, Walk, body, fixed_bytes
 from fetchc.lower.extents import FULL, Limits
 from fetchc.record import Record
 from fetchc.source import Span
@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.check.probe_site import ProbePoint
+    from fetchc.check.probe_site import ProbePoint, Site
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.protocol import Program
@@ -52,13 +52,13 @@ class CheckedArgument(Record):
 class _Layout(Record):
     """What one address fetches, and the values that come of it.
 
-    ``mangled`` are fields that the kernel takes in a definition, and reads wrongly.
+    ``undefinable`` are fields that an eBPF program alone reads: see :class:`.event_fields.Fields`.
     """
 
     fields: tuple[tuple[str, Fetch], ...]
     values: tuple[EventValue, ...]
     fault_probes: tuple[FaultProbe, ...]
-    mangled: frozenset[str]
+    undefinable: frozenset[str]
 
 
 def check_argument(
@@ -136,7 +136,7 @@ def plan(
             layouts = _layouts(found, kernel, named, limits, probing_faults, most)
             lines = tuple(
                 [
-                    defined(each.site, _definable(layout), kernel, group, event)
+                    defined(each.site, _definable(layout), kernel, group, event, programs=True)
                     for each, layout in zip(found.each(), layouts, strict=True)
                     if not program.in_memory
                 ]
@@ -171,7 +171,18 @@ def plan(
         tuple([layout.fields for layout in layouts]),
         program.identity,
         addresses=tuple([each.site.address for each in found.each()]),
+        undefinable=_undefinable(site, layouts[0], kernel),
     )
+
+
+def _undefinable(site: Site, layout: _Layout, kernel: Kernel) -> str:
+    # Why no definition of the kernel can have all of it.
+    for problem in kind_problem(site.probe_kind, kernel):
+        return problem.message
+    for name, fetch in layout.fields:
+        if name in layout.undefinable:
+            return f"only an eBPF program reads `{body(fetch)}` here on Linux {kernel.name}"
+    return ""
 
 
 def _definable(layout: _Layout) -> list[tuple[str, Fetch]]:
@@ -179,7 +190,7 @@ def _definable(layout: _Layout) -> list[tuple[str, Fetch]]:
     return [
         (name, fetch)
         for name, fetch in layout.fields
-        if not (isinstance(fetch.value, Walk | Contents) or name in layout.mangled)
+        if not (isinstance(fetch.value, Walk | Contents) or name in layout.undefinable)
     ]
 
 
@@ -314,7 +325,7 @@ def _layout(
     comm = Fetch(KernelValue("comm", "$COMM") if of_event else Comm(), Text())
     fault_probes = fields.fault_probes() if probing_faults else ()
     listed = (*fields.listed, (COMM, comm))
-    return _Layout(listed, tuple(values), fault_probes, frozenset(fields.mangled))
+    return _Layout(listed, tuple(values), fault_probes, frozenset(fields.undefinable))
 
 
 def _same(layouts: list[_Layout], event: str) -> None:

@@ -98,7 +98,8 @@ class Plan(Record):
     ``fault_probes`` show whether memory of the program could be read. ``fields`` are what each
     definition fetches, by the names of its arguments. ``identity`` is that of the file at ``path``
     when it was read, empty for the kernel. What breakpoints record has ``fields`` and no
-    definitions; ``at_hit``: memory is read at the hit, not after it.
+    definitions; ``at_hit``: memory is read at the hit, not after it. ``undefinable`` says why only
+    an eBPF program can record a plan of the kernel; empty: a definition can.
     """
 
     group: str
@@ -114,6 +115,7 @@ class Plan(Record):
     identity: str = ""
     at_hit: bool = False
     addresses: tuple[int, ...] = ()
+    undefinable: str = ""
 
     def relocated(self, image: int, address: int) -> Plan:
         """The plan for a breakpoint at ``address``, with the file's image where it is in a process.
@@ -147,10 +149,7 @@ class Plan(Record):
             return "FC0314", "only an eBPF program walks a container"
         if any(isinstance(one.value, Contents) for fields in self.fields[:1] for _, one in fields):
             return "FC0508", "only an eBPF program copies so many bytes"
-        for line, fields in zip(self.definitions, self.fields, strict=False):
-            if len(line.split()) - 2 < len(fields):
-                return "FC0507", "only an eBPF program reads pointers of this kernel's events"
-        return None
+        return ("FC0507", self.undefinable) if self.undefinable else None
 
     @property
     def of_kernel(self) -> bool:

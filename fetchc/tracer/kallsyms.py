@@ -16,7 +16,7 @@ from fetchc.diag.diagnostic import Diagnostic, TracerError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from fetchc.tracer.tracefs import Tracefs
 
@@ -30,6 +30,7 @@ __all__ = [
     "has_symbol",
     "is_kernel",
     "refuse_ambiguous",
+    "symbol_addresses",
     "unprobeable",
     "untraceable",
     "why_absent",
@@ -96,6 +97,16 @@ def all_symbols(symbols: str = SYMBOLS) -> Iterator[tuple[str, str, str, str]]:
 def has_symbol(name: str) -> bool:
     """Whether the running kernel has a symbol of that name."""
     return any(one == name for _, _, one, _ in all_symbols())
+
+
+def symbol_addresses(names: Collection[str], symbols: str = SYMBOLS) -> dict[str, int] | None:
+    """Those of the symbols that the running kernel lists; None where it shows no addresses."""
+    found, shown = {}, False
+    for digits, _, name, module in all_symbols(symbols):
+        shown = shown or bool(digits.strip("0"))
+        if name in names and not module:
+            found[name] = int(digits, 16)
+    return found if shown else None
 
 
 def _functions(symbols: str) -> Iterator[tuple[str, str, str]]:

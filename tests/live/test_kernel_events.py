@@ -159,8 +159,9 @@ def test_structures_and_texts_of_the_kernel(program: Path, tmp_path: Path) -> No
     said, events = traced(
         program, tmp_path,
         asked("rawtracepoint:task_rename", "task->comm", "task->tgid", "comm",
-              "task->real_parent->tgid", "list(task->children, task_struct, sibling).tgid"),
-        asked("tracepoint:task:task_rename", "oldcomm", "newcomm", "pid"),
+              "task->real_parent->tgid", "list(task->children, task_struct, sibling).tgid",
+              "$current->tgid"),
+        asked("tracepoint:task:task_rename", "oldcomm", "newcomm", "pid", "$current->comm"),
         asked("tracepoint:sched:sched_process_exec", "filename", "pid"),
     )  # fmt: skip
     process, parent = int(said[0][1]), int(said[0][3])
@@ -169,7 +170,8 @@ def test_structures_and_texts_of_the_kernel(program: Path, tmp_path: Path) -> No
     assert [row[:4] for row in of[0]] == [(old, process, new, parent) for old, new in names]
     children = [int(text) for text in said[1][1:]]
     assert [row[4] for row in of[0]] == [[], children]
-    assert of[1] == [(old, new, process) for old, new in names]
+    assert of[1] == [(old, new, process, old) for old, new in names]
+    assert {row[5] for row in of[0]} == {process}
     assert of[2] == [(str(program), process)]
 
 

@@ -32,6 +32,8 @@ class BpfMachine:
     process: int = 11
     address: int = 0x401000
     cookie: int = 0
+    task: int = 0
+    cpu: int = 3
     following: int = -1  # the array with a byte for each thread
     wanted: bytearray = field(default_factory=lambda: bytearray(16))  # of the first ones
     full: bool = False
@@ -188,7 +190,7 @@ class BpfMachine:
             case 5:
                 return self.clock
             case 8:
-                return 3
+                return self.cpu
             case 14:
                 return self.process << 32 | self.thread
             case 16:
@@ -207,6 +209,8 @@ class BpfMachine:
                 there = raw is not None and len(raw) == two
                 self._write(one, raw if raw is not None and there else bytes(two))
                 return 0 if there else -14
+            case 35:
+                return self.task
             case 45 | 114:
                 return (
                     -14 if helper == 114 and self._of_kernel(three) else self._text(one, two, three)

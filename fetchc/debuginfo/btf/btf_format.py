@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from functools import lru_cache
 
 from fetchc.debuginfo.byte_reader import decode_number, encode_number
 from fetchc.debuginfo.kernel_variables import of_several
@@ -528,23 +529,30 @@ def symbol_type(program: BtfProgram, name: str) -> TypeId | None:
     return program.intern(ArrayType("", found[0], int(words[1]), None))
 
 
-def place_of_symbol(name: str, running: bool, symbols: str = SYMBOLS) -> Place:
+def place_of_symbol(
+    name: str, running: bool, symbols: str = SYMBOLS, per_cpu: bool = False
+) -> Place:
     """Where the variable ``name`` is, in the running kernel or in one that is elsewhere."""
     if not running:
-        return AtSymbol(name, verified=False)
-    ending = f" {name}"
-    try:
-        with open(symbols, encoding="utf-8", errors="surrogateescape") as file:
-            found = sum(line.rstrip("\n").partition("\t")[0].endswith(ending) for line in file)
-    except OSError as refused:
-        what = f"cannot be read: {refused.strerror}"
-        raise DebugInfoError("FC0901", symbols, what) from None
+        return AtSymbol(name, verified=False, per_cpu=per_cpu)
+    found = _symbols_named(name, symbols)
     if found == 1:
-        return AtSymbol(name)
+        return AtSymbol(name, per_cpu=per_cpu)
     if found:
         return of_several(found)
     why = "the kernel lists no symbol of it (built without CONFIG_KALLSYMS_ALL)"
     return Absent("no location", why)
+
+
+@lru_cache(maxsize=64)  # each expression asks several times, and the list has 200,000 lines
+def _symbols_named(name: str, symbols: str) -> int:
+    ending = f" {name}"
+    try:
+        with open(symbols, encoding="utf-8", errors="surrogateescape") as file:
+            return sum(line.rstrip("\n").partition("\t")[0].endswith(ending) for line in file)
+    except OSError as refused:
+        what = f"cannot be read: {refused.strerror}"
+        raise DebugInfoError("FC0901", symbols, what) from None
 
 
 if TYPE_CHECKING:

@@ -138,9 +138,11 @@ class BtfProgram(WithoutDwarf):
         """How many words are passed to a function; None where a parameter may be several."""
         words = self._prototype(function).words
         passed = [self._types.bare(type_id) for type_id in words[1::2]]
-        # Three dots are a parameter without a type.
-        if any(one is None or one.kind in ("STRUCT", "UNION") for one in passed):
-            return None
+        for one in passed:  # three dots are a parameter without a type
+            if one is None or one.kind in ("STRUCT", "UNION"):
+                return None
+            if one.kind in ("INT", "FLOAT") and one.value > self.word_bytes:
+                return None
         return len(passed)
 
     def offset_of(self, type_id: TypeId, name: str) -> int | None:
@@ -205,15 +207,13 @@ class BtfProgram(WithoutDwarf):
 
     def place(self, variable: Variable, function: Function | None, address: Address) -> Place:
         """The place of an event's field or a variable; the calling convention places parameters."""
-        if function is not None and function.die in self._events:
-            return dict(self._events[function.die])[variable]
-        if variable.kind == "global" and not variable.die:
+        if variable.kind == "global":
             from fetchc.debuginfo.btf.btf_format import place_of_symbol
 
-            return place_of_symbol(variable.name, self.running)
-        if variable.kind == "global":
-            why = "each processor has its own copy, at an offset that a fetch-arg cannot add"
-            return Absent("thread-local", why)
+            # BTF has entries of per-CPU variables alone.
+            return place_of_symbol(variable.name, self.running, per_cpu=bool(variable.die))
+        if function is not None and function.die in self._events:
+            return dict(self._events[function.die])[variable]
         return Absent("no location", "BTF has no locations of variables")
 
     def type(self, type_id: TypeId) -> Type:

@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.emit.bpf_steps import Code
+    from fetchc.ir.fetch import Fetch
     from fetchc.ir.steps import Program
     from fetchc.tracer.bpf.kernel_probes import KernelProbe
     from fetchc.tracer.events import Event, MappingChange, Plan
@@ -382,33 +383,53 @@ class BpfSession(Session):
     def _attach_kernel(self, plan: Plan) -> None:
         for line, fields in zip(plan.definitions, plan.fields, strict=True):
             probe = kernel_probe(plan, line)
-            program = program_of(recorded_fields(plan, fields), context=probe.context)
-            point = Point(self._number(plan, program, ()), 0, probe.returning)
-            try:
-                code = ring_record(
-                    program,
-                    self._machine,
-                    self._rules,
-                    self._maps(),
-                    point,
-                    probe.returning,
-                    False,
-                    stack=self._stack,
-                    probed=probe.probed,
-                )
-            except TooLarge as large:
-                raise cannot(str(large)) from None
-            loaded = self._load(code, labels_of(plan), kind=probe.program, function=probe.function)
-            try:
-                opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
-                self._links += opened
-                self._of_kernel.append((probe, loaded, opened[0]))
-            except OSError as error:
-                name = plan.function or plan.event
-                notes = (f"its error is: {error.strerror}", *why_absent(line))
-                raise refused(
-                    "FC0705", f"the kernel refused a probe of `{name}`", notes=notes
-                ) from error
+            while True:
+                try:
+                    self._attach_probe(plan, line, fields, probe)
+                    break
+                except TracerError:
+                    if probe.otherwise is None:
+                        raise
+                    probe = probe.otherwise
+
+    def _attach_probe(
+        self, plan: Plan, line: str, fields: tuple[tuple[str, Fetch], ...], probe: KernelProbe
+    ) -> None:
+        program = program_of(
+            recorded_fields(plan, fields), context=probe.context, symbols=probe.symbols
+        )
+        point = Point(self._number(plan, program, ()), 0, probe.returning)
+        try:
+            code = ring_record(
+                program,
+                self._machine,
+                self._rules,
+                self._maps(),
+                point,
+                probe.returning,
+                probe.sleepable,
+                stack=self._stack,
+                probed=probe.probed,
+            )
+        except TooLarge as large:
+            raise cannot(str(large)) from None
+        loaded = self._load(
+            code,
+            labels_of(plan),
+            sleepable=probe.sleepable,
+            kind=probe.program,
+            function=probe.function,
+        )
+        try:
+            opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
+            self._links += opened
+            self._of_kernel.append((probe, loaded, opened[0]))
+        except OSError as error:
+            name = plan.function or plan.event
+            notes = (f"its error is: {error.strerror}", *why_absent(line))
+            raise refused(
+                "FC0705", f"the kernel refused a probe of `{name}`", notes=notes
+            ) from error
 
     def _number(self, plan: Plan, program: Program, elapsed: Iterable[tuple[str, Leaf]]) -> int:
         # Of a layout of records: the addresses of a plan can have several.

@@ -1,10 +1,11 @@
 """Probes of the kernel's own code by eBPF: what a program finds there, and how it is attached.
 
-A definition of tracefs says what is probed. A program at a function (``p``, ``r``) has the
-registers, one at an event (``e``) the event's record, and one at a tracepoint (``t``) the arguments
-that the kernel passes there, 64 bits each. So has one at a function without a breakpoint (``f``),
-and at its return the result behind them. Where no register is read, it takes the place of a return
-probe (``r``), too: that has room for some calls at a time.
+A definition of tracefs says what is probed. A program at an event (``e``) has the event's record,
+one at a tracepoint (``t``) the arguments that the kernel passes there, 64 bits each. So has one at
+a function without a breakpoint (``f``), and at its return the result behind them. That is cheaper
+than a breakpoint, and misses no call: it takes the place of an entry or return probe (``p``,
+``r``), too, where the kernel's BTF has the function and nothing else is read. Others have a
+breakpoint, and their programs the registers.
 Sources: perf_event_open(2), ``config1`` and ``config2``; BPF_RAW_TRACEPOINT_OPEN of bpf(2);
 fentry and fexit in Documentation/bpf/libbpf/program_types.rst; perf_call_bpf_enter,
 kernel/trace/trace_syscalls.c.
@@ -12,20 +13,31 @@ kernel/trace/trace_syscalls.c.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from functools import lru_cache
 
+from fetchc.abi import convention_for
 from fetchc.diag.diagnostic import DebugInfoError, TracerError
-from fetchc.ir.fetch import KernelValue, Register, StackPointer, chain
+from fetchc.emit.bpf_assembler import Assembler
+from fetchc.emit.bpf_steps import Code
+from fetchc.ir.fetch import Contents, KernelValue, Register, StackPointer, Text, chain
+from fetchc.ir.step_lowering import CPU_OFFSETS, begins_at, symbol_of
 from fetchc.ir.steps import Slot
 from fetchc.record import Record
+from fetchc.target.machines import architecture
+from fetchc.tracer.bpf.features import running
+from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, close_links
+from fetchc.tracer.kallsyms import SYMBOLS, symbol_addresses
 from fetchc.tracer.ring_buffer import parse_format
 from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fetchc.tracer.bpf.system_calls import Bpf
+    from fetchc.debuginfo.btf.kernel_program import BtfProgram
+    from fetchc.ir.fetch import Fetch, Value
+    from fetchc.program.entities import Function
     from fetchc.tracer.events import Plan
 
 __all__ = ["KernelProbe", "Unprobed", "kernel_probe", "thread_number_offset"]
@@ -35,7 +47,8 @@ _ARGUMENTS = 12  # of a tracepoint, at most: MAX_BPF_FUNC_ARGS, include/linux/bp
 _SYSCALLS = "syscalls"  # the group whose records a program does not have, but their fixed part
 _WITHOUT_BREAKPOINT = ("entry", "return")
 _WORD_BYTES = 8
-_FUNCTION = re.compile(r"(?P<name>[^+%]+)(?:\+(?P<offset>\d+))?(?P<returns>%return)?")
+_FOR_TESTS = "bpf_fentry_test1"
+_FUNCTION = re.compile(r"(?P<name>[^+%]+)(?:\+(?P<offset>0x[0-9a-f]+|\d+))?(?P<returns>%return)?")
 
 
 class Unprobed(Exception):
@@ -48,7 +61,9 @@ class KernelProbe(Record):
     ``kind`` is ``function``, ``event`` or ``tracepoint``; ``entry`` or ``return`` of a function
     without a breakpoint. ``number`` is the event's, or the function's in the kernel's BTF,
     ``offset`` that of the instruction in the function, in bytes. ``context`` is what the program
-    finds: see :func:`fetchc.ir.step_lowering.steps_of`.
+    finds, ``symbols`` are addresses: see :func:`fetchc.ir.step_lowering.steps_of`.
+    Where the kernel refuses a ``sleepable`` program there, or any without a breakpoint,
+    ``otherwise`` is to be attached.
     """
 
     kind: str
@@ -57,10 +72,15 @@ class KernelProbe(Record):
     offset: int = 0
     returning: bool = False
     context: tuple[Slot, ...] = ()
+    symbols: tuple[tuple[str, int], ...] = ()
+    sleepable: bool = False
+    otherwise: KernelProbe | None = None
 
     @property
     def probed(self) -> str:
         """One of :data:`fetchc.emit.bpf_steps.PROBED`."""
+        if self.kind in _WITHOUT_BREAKPOINT:
+            return "trampoline"
         return "function" if self.kind == "function" else "tracepoint"
 
     @property
@@ -95,6 +115,33 @@ class KernelProbe(Record):
 
 def kernel_probe(plan: Plan, line: str) -> KernelProbe:
     """What the definition ``line`` of a plan of the kernel probes; raises Unprobed."""
+    bases = [one for fields in plan.fields for _, fetch in fields for one in begins_at(fetch)]
+    probe = _with_symbols(_probe(plan, line, bases), bases)
+    may_wait = probe.kind != "function" and "sleepable" in running()[0].features
+    if may_wait and any(_reads_user(fetch) for fields in plan.fields for _, fetch in fields):
+        return probe.replaced(sleepable=True, otherwise=probe)
+    return probe
+
+
+def _reads_user(fetch: Fetch) -> bool:
+    # Whether a fetch is of memory of the program, which may have to be brought in.
+    value = fetch.value.start if isinstance(fetch.value, Contents) else fetch.value
+    return fetch.store == Text(user=True) or any(load.user for load in chain(value)[1])
+
+
+def _with_symbols(probe: KernelProbe, bases: list[Value]) -> KernelProbe:
+    named = [one for one in bases if isinstance(one, KernelValue)]
+    symbols = {symbol for one in named if (symbol := symbol_of(one)) is not None}
+    if any(one.rule == "per_cpu" for one in named):
+        symbols.add(CPU_OFFSETS)
+    if not symbols:
+        return probe
+    addresses = _addresses(frozenset(symbols))
+    other = None if probe.otherwise is None else probe.otherwise.replaced(symbols=addresses)
+    return probe.replaced(symbols=addresses, otherwise=other)
+
+
+def _probe(plan: Plan, line: str, bases: list[Value]) -> KernelProbe:
     letter, place = line[0], line.split(maxsplit=2)[1]
     if letter == "e":
         return _event(*place.split(".", 1))
@@ -103,21 +150,37 @@ def kernel_probe(plan: Plan, line: str) -> KernelProbe:
     matched = _FUNCTION.fullmatch(place)
     if matched is None:
         raise Unprobed(f"`{place}` is no function")
+    name, offset = matched["name"], int(matched["offset"] or "0", 0)
     returning = letter == "r" or bool(matched["returns"])
-    bases = [chain(fetch.value)[0] for fields in plan.fields for _, fetch in fields]
-    arguments = any(isinstance(one, KernelValue) for one in bases)
-    registers = any(isinstance(one, Register | StackPointer) for one in bases)
-    if letter == "f" or (returning and not registers):
-        try:
-            return _without_breakpoint(matched["name"], returning)
-        except Unprobed:
-            if letter == "f" or arguments:
-                raise
+    registers = frozenset([one.name for one in bases if isinstance(one, Register)])
+    # Only such a program has these, and only a breakpoint's has the stack and all registers.
+    words = any(isinstance(one, KernelValue) and one.rule == "argument" for one in bases)
+    alone = letter == "f" or words
+    whole = offset or any(isinstance(one, StackPointer) for one in bases)
+    try:
+        if whole:
+            raise Unprobed("it reads the stack, or is inside the function")
+        found = _without_breakpoint(name, returning, registers)
+    except Unprobed:
+        if alone:
+            raise
+        return _with_breakpoint(line, name, offset, returning)
+    if alone:
+        return found
+    try:
+        return found.replaced(otherwise=_with_breakpoint(line, name, offset, returning))
+    except Unprobed:
+        return found
+
+
+def _with_breakpoint(line: str, name: str, offset: int, returning: bool) -> KernelProbe:
     if line[1:2].isdecimal():
         raise Unprobed("its return probes have room for a number of calls that is fixed")
     if not os.path.exists(KPROBES):
         raise Unprobed("this kernel is built without CONFIG_KPROBE_EVENTS")
-    return KernelProbe("function", matched["name"], 0, int(matched["offset"] or 0), returning)
+    if returning and "kprobe_misses" not in running()[0].features:
+        raise Unprobed("Linux 6.7 is the first that says which returns its probes miss")
+    return KernelProbe("function", name, 0, offset, returning)
 
 
 @lru_cache(maxsize=1024)
@@ -134,6 +197,17 @@ def _event(group: str, name: str) -> KernelProbe:
         if not (one.text and group == _SYSCALLS)
     ]
     return KernelProbe("event", f"{group}:{name}", format.id, context=tuple(slots))
+
+
+@lru_cache(maxsize=1024)
+def _addresses(names: frozenset[str]) -> tuple[tuple[str, int], ...]:
+    found = symbol_addresses(names)
+    if found is None:
+        rights = "without CAP_SYSLOG, or by kernel.kptr_restrict"
+        raise Unprobed(f"{SYMBOLS} shows no address of `{min(names)}`: {rights}")
+    if absent := sorted(names - found.keys()):
+        raise Unprobed(f"the kernel lists no symbol `{absent[0]}`")
+    return tuple(sorted(found.items()))
 
 
 def thread_number_offset() -> int:
@@ -163,7 +237,29 @@ def _word(name: str, number: int) -> Slot:
 
 
 @lru_cache(maxsize=1024)
-def _without_breakpoint(name: str, returning: bool) -> KernelProbe:
+def _without_breakpoint(name: str, returning: bool, registers: frozenset[str]) -> KernelProbe:
+    program, found = _in_btf(name)
+    count = program.words_passed(found)
+    if count is None:
+        raise Unprobed(f"a structure, or any number of values, is passed to `{name}`")
+    context = _arguments(count)
+    if returning:
+        context += (_word("$retval", count),)
+    else:
+        names = architecture(program.architecture).registers
+        passed = convention_for(program, found).integer_registers[:count]
+        context += tuple([_word(f"%{names[one]}", at) for at, one in enumerate(passed)])
+    for register in sorted(registers - {one.name.lstrip("%") for one in context}):
+        raise Unprobed(f"`%{register}` is no argument of `{name}`")
+    if (refusal := _no_trampolines()) is not None:
+        raise Unprobed(refusal)
+    assert found.die is not None
+    kind = "return" if returning else "entry"
+    return KernelProbe(kind, name, int(found.die), 0, returning, context)
+
+
+def _in_btf(name: str) -> tuple[BtfProgram, Function]:
+    # The kernel's BTF, and the one function of that name in it.
     from fetchc.debuginfo.btf.kernel_program import open_running
 
     try:
@@ -173,11 +269,33 @@ def _without_breakpoint(name: str, returning: bool) -> KernelProbe:
         raise Unprobed(f"the kernel's BTF cannot be read: {unread}") from None
     if len(found) != 1 or found[0].die is None:
         raise Unprobed(f"the kernel's BTF has {len(found) or 'no'} functions `{name}`")
-    count = program.words_passed(found[0])
-    if count is None:
-        raise Unprobed(f"a structure, or any number of values, is passed to `{name}`")
-    context = _arguments(count)
-    if returning:
-        context += (_word("$retval", count),)
-    kind = "return" if returning else "entry"
-    return KernelProbe(kind, name, int(found[0].die), 0, returning, context)
+    return program, found[0]
+
+
+@lru_cache(maxsize=1)
+def _no_trampolines() -> str | None:
+    """Why no program can be at a function without a breakpoint; None: it can.
+
+    One is put at a function that the kernel has for tests of such programs: net/bpf/test_run.c.
+    """
+    machine = running()[1]
+    assert machine is not None
+    bpf = Bpf(machine)
+    asm = Assembler()
+    asm.end()
+    try:
+        die = _in_btf(_FOR_TESTS)[1].die
+        assert die is not None
+        program = bpf.load(Code(asm.instructions(), ()), kind="entry", function=int(die))
+        try:
+            close_links(bpf.attach_function(program))
+        finally:
+            os.close(program)
+    except Unprobed as unread:
+        return str(unread)
+    except ProgramRefused as wrong:
+        return f"the kernel refuses a program at a function without a breakpoint: {wrong.said}"
+    except OSError as error:
+        why = error.strerror if error.errno in errno.errorcode else "not supported"
+        return f"the kernel refuses a program at a function without a breakpoint: {why}"
+    return None

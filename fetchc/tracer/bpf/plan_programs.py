@@ -73,6 +73,7 @@ def unable(plans: Iterable[Plan]) -> str | None:
             return f"the plan `{plan.event}` lacks the fetches of its definitions"
         for line, fields in zip(plan.definitions, plan.fields, strict=True):
             context: tuple[Slot, ...] = ()
+            symbols: tuple[tuple[str, int], ...] = ()
             if plan.of_kernel:
                 try:
                     probe = kernel_probe(plan, line)
@@ -81,15 +82,12 @@ def unable(plans: Iterable[Plan]) -> str | None:
                 missing = missing_capabilities(probe.capabilities)
                 if missing:
                     return f"this process lacks {' and '.join(missing)}"
-                at_return = probe.kind == "function" and probe.returning
-                if at_return and "kprobe_misses" not in rules.features:
-                    return "Linux 6.7 is the first that says which returns its probes miss"
-                context = probe.context
+                context, symbols = probe.context, probe.symbols
             fields = recorded_fields(plan, fields)
-            reason = next((why for _, one in fields if (why := unsupported(one, context))), None)
-            if reason is not None:
-                return reason
-            program = program_of(fields, context=context)
+            for _, one in fields:
+                if (reason := unsupported(one, context, symbols)) is not None:
+                    return reason
+            program = program_of(fields, context=context, symbols=symbols)
             behind = plan.kind == "return" and "get_func_ip" not in rules.helpers
             if behind and any(isinstance(step, LoadBias) for step in program.steps):
                 return "Linux 6.6 is the first that says at a return where the file is"
@@ -129,9 +127,10 @@ def program_of(
     fields: tuple[tuple[str, Fetch], ...],
     elapsed: tuple[str, ...] = (),
     context: tuple[Slot, ...] = (),
+    symbols: tuple[tuple[str, int], ...] = (),
 ) -> Program:
     """The steps of an event's fields, on the running machine; see :func:`steps_of`."""
-    return steps_of(fields, *_registers(), elapsed, context)
+    return steps_of(fields, *_registers(), elapsed, context, symbols)
 
 
 def _registers() -> tuple[str, str]:
