@@ -13,6 +13,7 @@ from fetchc.tracer.display_values import Unavailable
 from fetchc.tracer.events import COMM, OF_EVENT, PLAN_INDEX, Event, Field, Format
 from fetchc.tracer.guards import PID, THREAD
 from fetchc.tracer.install import own_names
+from fetchc.tracer.leaf_values import pointers
 from fetchc.tracer.list_values import ElementMakers
 from fetchc.tracer.processes import mapped
 from fetchc.tracer.record_reader import Memo, line_reader, lines_reader, value_reader
@@ -28,7 +29,6 @@ from fetchc.tracer.structure_values import (
     not_negative,
     notation,
     optional,
-    pointers,
 )
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,

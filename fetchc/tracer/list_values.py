@@ -8,15 +8,14 @@ from math import prod
 from fetchc.record import Record
 from fetchc.tracer.display_values import CutList, CutString, Unavailable, WalkedList
 from fetchc.tracer.guards import HIGHEST, by_length
+from fetchc.tracer.leaf_values import LeafMakers, pointers
 from fetchc.tracer.number_values import meaning
 from fetchc.tracer.ring_buffer import unreadable
 from fetchc.tracer.string_values import WIDTHS, bounded, counted, decoded, joined
 from fetchc.tracer.structure_values import (
-    LeafMakers,
     counted_between,
     first_of,
     listed,
-    pointers,
     up_to_length,
 )
 from fetchc.tracer.value_shapes import ElementCountShape, ListShape, NumbersShape, StringShape

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
     from fetchc.tracer.events import BpfRecord, EventValue, Format, Plan, Value
     from fetchc.tracer.guards import There
+    from fetchc.tracer.leaf_values import LeafMakers
     from fetchc.tracer.ring_buffer import Records
-    from fetchc.tracer.structure_values import LeafMakers, Make
+    from fetchc.tracer.structure_values import Make
     from fetchc.tracer.value_shapes import Guard
 
     ReadValues = Callable[[bytes, int, int], dict[str, Value] | None]
