@@ -453,7 +453,8 @@ class Decoder:
 
     def _format_of(self, plan: Plan) -> Format:
         # With the plan's own names: the event has those of the first plan.
-        if plan is self.plans[0] or plan.in_memory:
+        # The records of an eBPF program are of one plan.
+        if plan is self.plans[0] or plan.in_memory or self._format.bpf is not None:
             return self._format
         names = own_names(plan, self.plans[0])
         fields = [

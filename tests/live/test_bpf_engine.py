@@ -252,12 +252,17 @@ def hits(program: Path, texts: Sequence[str], *words: str) -> list[Event]:
         return list(session.events())
 
 
-def test_a_page_that_is_gone_is_a_fault_after_the_program_has_ended(program: Path) -> None:
+def test_a_page_that_is_gone_is_a_fault_after_the_program_has_ended(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
     (hit,) = hits(program, ["p->n", "p->text", "*p"], "gone")
     assert hit.args["p->n"] == 11
     assert hit.args["p->text"] is None
     assert hit.args["*p"] == {"n": 11, "text": None}
     assert hit.faults == ("p->text", "*p.text")
+    words = ("p->n", "p->text", "-x", program, "-f", "look", "--format", "jsonl", "--")
+    (line,) = trace(capfd, "--engine", "bpf", *words, program, "gone").objects
+    assert (line["args"], line["faults"]) == ({"p->n": 11, "p->text": None}, ["p->text"])
 
 
 def test_a_text_in_pages_that_are_not_in_memory_is_read(program: Path, tmp_path: Path) -> None:
