@@ -438,7 +438,8 @@ class BpfSession(Session):
             raise cannot(f"a session has {_POINTS} kinds of records at most")
         format = format_of(plan, program, number, self._rules)
         further = [EventValue(label, leaf) for label, leaf in elapsed]
-        plan = plan.replaced(values=(*plan.values, *further))
+        if further:  # a decoder knows a plan by its identity
+            plan = plan.replaced(values=(*plan.values, *further))
         self.decoders[number] = Decoder(format, [plan], RECORDED, self.symbol)
         return number
 
