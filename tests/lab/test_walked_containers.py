@@ -33,7 +33,7 @@ from tests.support.toolchains import require
 _SECONDS = 300  # to boot with so many files, when the machine is busy
 _MEBIBYTES = 512  # programs of Rust are large
 _SEED = "3"
-_TOGETHER = 4  # expressions of one trace
+_TOGETHER = 4  # expressions of one trace; of one where the kernel follows each round
 
 
 _RUST = RUST.replace("fn look(", "#[no_mangle] pub fn look(")
@@ -152,8 +152,9 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
             command = (*one.words, _SEED, "/said")
             guest.run(*command)
             labels = list(json.loads(guest.read("/said").splitlines()[0]))
-            for start in range(0, len(labels), _TOGETHER):
-                some = labels[start : start + _TOGETHER]
+            together = _TOGETHER if loops else 1
+            for start in range(0, len(labels), together):
+                some = labels[start : start + together]
                 where = ("-x", one.words[-1], "-f", one.function, "--format", "jsonl")
                 shown = guest.run(python, "-m", "fetchc", "trace", *some, *where, "--", *command)
                 calls = [json.loads(line) for line in guest.read("/said").splitlines()]
