@@ -1,8 +1,9 @@
 """What cannot be read is a fault and nothing else, of a program that has ended when it is read.
 
 Random chains of objects with bad pointers at every hop: NULL, small numbers, pages that are not
-there or not to be read, addresses that no program has; objects that end in such a page. The program
-says itself what it could read (``process_vm_readv``), and ends at once: nobody can be asked then.
+there or not to be read, addresses that no program has; objects that end in such a page, and objects
+in pages that have left the page table. The program says itself what it could read
+(``process_vm_readv``), and ends at once: nobody can be asked then.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.conformance.engines import ENGINES
+from fetchc.tracer.bpf import features
 from fetchc.tracer.display_values import printed
 from fetchc.tracer.events import Event, Plan
 from tests.live.watching import watched
 from tests.support.seeds import seeds
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf, require_uprobes
 
 pytestmark = pytest.mark.live
 
@@ -33,6 +36,8 @@ struct node {
   struct node *next; char *text; long big; int mid; short small; char one; double real;
 };
 __attribute__((noipa)) void use(struct node *p) { __asm__ volatile("" : : "g"(p) : "memory"); }
+static char *pages, *cold;
+static int is_cold(void *at) { return (char *)at >= cold && (char *)at < cold + COLD; }
 static int there(const void *at, void *to, size_t size)
 {
   struct iovec mine = {to, size}, other = {(void *)at, size};
@@ -40,22 +45,23 @@ static int there(const void *at, void *to, size_t size)
 }
 #define TELL(field, format) do { typeof(p->field) v; \
     int known = n && there(&n->field, &v, sizeof v); \
-    if (known) printf(" " format, v); else printf(" -"); } while (0)
+    if (known) printf(" %s" format, mark, v); else printf(" -"); } while (0)
 static void tell(struct node *p)
 {
+  const char *mark = ""; /* ~ behind the first object that is in no page table */
   for (int hop = 0; hop < 3; hop++) {
     struct node *n = p;
+    if (is_cold(n)) mark = "~";
     TELL(big, "%ld"); TELL(mid, "%d"); TELL(small, "%d"); TELL(one, "%d"); TELL(next, "%p");
     char *text, byte;
     if (!n || !there(&n->text, &text, sizeof text)) printf(" -");
-    else if (!text) printf(" null");
-    else printf(there(text, &byte, 1) ? " text" : " -");
+    else if (!text) printf(" %snull", mark);
+    else printf(there(text, &byte, 1) ? " %stext" : " -", mark);
     struct node *then;
     p = n && there(&n->next, &then, sizeof then) ? then : 0;
   }
   puts("");
 }
-static char *pages;
 static void *bad(void)
 {
   switch (rand() % 7) {
@@ -75,10 +81,12 @@ int main(int count, char **words)
   pages = mmap(0, 5 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   munmap(pages + 4096, 4096);
   mprotect(pages + 3 * 4096, 4096, PROT_NONE);
+  cold = mmap(0, COLD, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  struct node *unused = (struct node *)cold;
   for (int call = 0; call < CALLS; call++) {
     struct node *first = 0;
     for (int depth = rand() % 4; depth > 0; depth--) {
-      struct node *made = calloc(1, sizeof *made);
+      struct node *made = rand() % 4 ? calloc(1, sizeof *made) : unused++;
       made->next = first ? first : bad();
       made->text = rand() % 2 ? "text" : bad();
       if (rand() % 2) {
@@ -89,6 +97,7 @@ int main(int count, char **words)
     }
     if (!first) first = bad();
     tell(first);
+    madvise(cold, COLD, MADV_DONTNEED); /* what is shared is still there */
     use(first);
   }
   fflush(stdout);
@@ -96,6 +105,7 @@ int main(int count, char **words)
 }
 """
 CALLS = 60
+COLD = 4 * 4096  # bytes: more than all objects of a run have
 NOWHERE = ("0x4141414141414140", "0xffff888000000000")  # of the bad ones
 FIELDS = ("big", "mid", "small", "one:s8", "next", "text")
 WANTED = [f"{hop}{field}" for hop in ("p->", "p->next->", "p->next->next->") for field in FIELDS]
@@ -109,7 +119,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("no gcc")
     folder = tmp_path_factory.mktemp("unreadable")
     (folder / "chains.c").write_text(SOURCE)
-    command = [gcc, "-g", "-O1", "-w", f"-DCALLS={CALLS}", "-o", "chains", "chains.c"]
+    sizes = (f"-DCALLS={CALLS}", f"-DCOLD={COLD}")
+    command = [gcc, "-g", "-O1", "-w", *sizes, "-o", "chains", "chains.c"]
     subprocess.run(command, cwd=folder, check=True, timeout=60)
     return folder / "chains"
 
@@ -138,7 +149,8 @@ def wrong(said: list[list[str]], events: list[Event], labels: list[str]) -> list
     found = []
     for number, (line, event) in enumerate(zip(said, events, strict=True)):
         for label in labels:
-            expected = line[WANTED.index(label)].replace("(nil)", "0x0")
+            known = line[WANTED.index(label)].replace("(nil)", "0x0")
+            expected = known.removeprefix("~")
             value = event.args[label]
             if label in event.faults:
                 got = "-"
@@ -149,17 +161,38 @@ def wrong(said: list[list[str]], events: list[Event], labels: list[str]) -> list
                 if label.endswith("next") and expected in NOWHERE:
                     expected += " (no address)"
             if got != expected:
-                found.append(f"{number}: {label} is {expected}, not {got}")
+                found.append(f"{number}: {label} is {known}, not {got}")
     return found
 
 
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("seed", seeds())
-def test_every_hop(program: Path, seed: int) -> None:
+def test_every_hop(program: Path, seed: int, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if engine == "bpf":
+        require_bpf()
+        if "sleepable" not in features.running()[0].features:
+            pytest.skip("before Linux 6.0 a page that is in no page table is a fault")
+    monkeypatch.setenv("FETCHC_ENGINE", engine)
     said, events = hits(program, seed, WANTED)
     assert len(events) == CALLS
     assert "\n".join(wrong(said, events, WANTED)) == ""
     # All kinds: what could be read, among it NULL and 0, and what could not.
-    assert {"-", "null", "text", "0"} <= {word for line in said for word in line}
+    words = {word for line in said for word in line}
+    assert {"-", "null", "text", "0", "~text"} <= words
+
+
+def test_a_program_that_may_not_sleep_is_seen_to_fail(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_bpf()
+    monkeypatch.setenv("FETCHC_ENGINE", "bpf")
+    rules, names = features.running()
+    awake = rules.replaced(features=rules.features - {"sleepable"})
+    monkeypatch.setattr("fetchc.tracer.bpf.bpf_session.running", lambda: (awake, names))
+    said, events = hits(program, 1, WANTED)
+    differences = wrong(said, events, WANTED)
+    assert differences
+    assert all(" is ~" in one and one.endswith("not -") for one in differences)
 
 
 # A single byte has no witness: a text that begins there would take the event's room.
