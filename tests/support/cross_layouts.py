@@ -2,25 +2,29 @@
 
 The program writes what the compiler makes of each expression into ``out``; its functions are
 stopped at their first instruction and where they returned, and the expressions fetched there.
+With ``-DPRINTED`` it prints what it has written, and ends: a guest of the kernel lab runs it so.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Literal
 
 import fetchc
 from fetchc.conformance.c_drawing import Family, Pointer, declare, resolved
 from fetchc.conformance.c_expressions import Expression
 from fetchc.conformance.c_programs import Probe, _Homes
 from fetchc.conformance.results import LIMITS, Change, as_it_is, fetched
+from fetchc.driver.compile import Part
 from tests.support.cross import Target
 from tests.support.cross_check import KERNEL, Asked, Tally, symbols
 from tests.support.cross_signatures import PROLOGUE as BARE
-from tests.support.qemu_user import Emulator, Stopped
+from tests.support.qemu_user import Emulator
 
-__all__ = ["c_source", "check_layouts"]
+__all__ = ["STAGES", "c_source", "check_layouts", "printed", "wanted_of"]
 
-_STAGES = ("entry", "leave")
+STAGES = ("entry", "leave")
 PROLOGUE = (
     BARE.replace("static void fill(void *object, unsigned size) {", "static void fill(")
     .replace("    volatile unsigned char *bytes = object;\n", "", 1)
@@ -57,6 +61,28 @@ static void text(const char *at, unsigned long most) {
 #define ADDRESS(e) number(0, (unsigned long)(e))
 char texts[64] = "lorem ipsum";
 int called(int n, void *at) { return n; }
+#ifndef PRINTED
+#define SHOWN
+#define END for (;;);
+#else
+static void system_call(long number, long first, const void *second, long third) {
+#ifdef __aarch64__
+    register long x8 __asm__("x8") = number, x0 __asm__("x0") = first, x2 __asm__("x2") = third;
+    register const void *x1 __asm__("x1") = second;
+    __asm__ volatile("svc 0" : "+r"(x0) : "r"(x8), "r"(x1), "r"(x2) : "memory");
+#else
+    __asm__ volatile("syscall" : "+a"(number) : "D"(first), "S"(second), "d"(third)
+                     : "rcx", "r11", "memory");
+#endif
+}
+#ifdef __aarch64__
+enum { WRITE = 64, EXIT = 93 };
+#else
+enum { WRITE = 1, EXIT = 60 };
+#endif
+#define SHOWN system_call(WRITE, 1, out, end);
+#define END system_call(EXIT, 0, 0, 0);
+#endif
 """
 )
 
@@ -81,13 +107,13 @@ def c_source(families: list[tuple[Family, list[Probe]]]) -> str:
             lines += _functions(probe)
             if probe.result is not None:
                 homes.filled.append(f" from_{probe.tag} = &{homes.value(probe.result)};")
-            calls.append(f" show_{probe.tag}({', '.join(passed)});")
+            calls.append(f" show_{probe.tag}({', '.join(passed)}); SHOWN")
         blocks += homes.blocks
         begun += homes.filled + homes.pointers
     # Objects are named in front of the functions that fill them.
     lines += ["struct { char before[64];", *blocks, "char after[4096]; } all;"]
     begin = ["static __attribute__((noinline)) void begin(void) {", *begun, "}"]
-    start = ["ENTRY void _start(void) { begin();", *calls, " for (;;); }", ""]
+    start = ["ENTRY void _start(void) { begin();", *calls, " END }", ""]
     return "\n".join([*lines, *begin, *start])
 
 
@@ -100,7 +126,7 @@ def _functions(probe: Probe) -> list[str]:
     used = "".join(f' __asm__ volatile("" :: "m"({name}) : "memory");' for name in names)
     back = "" if result is None else f" return *from_{tag};"
     lines.append(f"__attribute__((noinline, noipa)) {kind} {{{used}{back} }}")
-    printed = [item for stage in _STAGES for it in probe.asked[stage] for item in it.items]
+    printed = [item for stage in STAGES for it in probe.asked[stage] for item in it.items]
     called = f"probe_{tag}({', '.join(names)});"
     if result is not None:
         keep = '__asm__ volatile("" :: "r"(&made) : "memory");'
@@ -134,33 +160,52 @@ def check_layouts(
                 name = f"probe_{probe.tag}"
                 point = program.probe(name, kernel=kernel)
                 stop = emulator.until(point.address)
-                printed = iter(_printed(stop, known["out"], probe))
+                values, _ = printed(stop.read, known["out"], stop.machine.order, probe)
+                left = iter(values)
                 asked = Asked(target, point, stop, False, change)
-                _compare(tally, target, point, asked, probe.asked["entry"], printed, change)
+                _compare(tally, target, point, asked, probe.asked["entry"], left, change)
                 if probe.asked["leave"]:
                     point = program.probe(name, returns=True, kernel=kernel)
                     stop = emulator.until(stop.return_address())
                     asked = Asked(target, point, stop, True, change)
-                    _compare(tally, target, point, asked, probe.asked["leave"], printed, change)
+                    _compare(tally, target, point, asked, probe.asked["leave"], left, change)
     return tally
 
 
-def _printed(stop: Stopped, at: int, probe: Probe) -> list[int | bytes]:
+def printed(
+    read: Callable[[int, int], bytes], at: int, order: Literal["little", "big"], probe: Probe
+) -> tuple[list[int | bytes], int]:
+    """The values of a probe, as the program has written them from ``at`` on; and their end."""
     found: list[int | bytes] = []
-    for stage in _STAGES:
-        for expression in probe.asked[stage]:
-            for _ in expression.items:
-                head = stop.read(at, 4)
-                size = head[2] << 8 | head[3]
-                raw = stop.read(at + 4, size)
-                at += 4 + size
-                if head[:1] == b"i":
-                    value = int.from_bytes(raw, stop.machine.order)
-                    found.append(value - (1 << 64) if head[1] else value)
-                else:
-                    turned = head[:1] == b"b" and stop.machine.order == "big"
-                    found.append(raw[::-1] if turned else raw)
-    return found
+    for stage in STAGES:
+        for _ in [item for it in probe.asked[stage] for item in it.items]:
+            head = read(at, 4)
+            size = head[2] << 8 | head[3]
+            raw = read(at + 4, size)
+            at += 4 + size
+            if head[:1] == b"i":
+                value = int.from_bytes(raw, order)
+                found.append(value - (1 << 64) if head[1] else value)
+            else:
+                found.append(raw[::-1] if head[:1] == b"b" and order == "big" else raw)
+    return found, at
+
+
+def wanted_of(
+    point: fetchc.Probe, expression: Expression, expected: list[int | bytes]
+) -> list[tuple[Part, list[int | bytes]]]:
+    """The fetches of an expression, each with its values. Raises CompileError."""
+    argument = point.compile(expression.text)
+    if not expression.members:
+        whole = argument.whole.parts[0]
+        assert whole.body == argument.fetcharg
+        return [(whole.replaced(decode=argument.decode), expected)]
+    parts = {part.suffix: part for part in argument.whole.parts}
+    return [
+        (parts[name], [value])
+        for name, value in zip(expression.members, expected, strict=True)
+        if name in parts
+    ]
 
 
 def _compare(
@@ -169,25 +214,15 @@ def _compare(
     point: fetchc.Probe,
     asked: Asked,
     expressions: list[Expression],
-    printed: object,
+    values: Iterator[int | bytes],
     change: Change,
 ) -> None:
-    assert hasattr(printed, "__next__")
     for expression in expressions:
         tally.values += 1
-        expected = [next(printed) for _ in expression.items]
+        expected = [next(values) for _ in expression.items]
         where = f"{expression.text} in {point.function}"
         try:
-            argument = point.compile(expression.text)
-            parts = {part.suffix: part for part in argument.whole.parts}
-            if not expression.members:
-                wanted = [(argument.fetcharg, argument.decode, expected)]
-            else:
-                wanted = [
-                    (parts[name].body, parts[name].decode, [value])
-                    for name, value in zip(expression.members, expected, strict=True)
-                    if name in parts
-                ]
+            wanted = wanted_of(point, expression, expected)
         except fetchc.CompileError as refusal:
             first = refusal.diagnostics[0]
             tally.refused[first.code] += 1
@@ -199,12 +234,12 @@ def _compare(
                 tally.wrong.append(f"{where}: {first.code} {first.message} {first.notes}")
             continue
         tally.compared += 1
-        trees = {part.body: part.fetch for part in parts.values()}
-        for plain, decode, values in wanted:
-            text, read = change(plain, decode)
-            got = fetched(text, read, asked.machine, trees.get(text))
-            if got != values:
-                tally.wrong.append(f"{where}: {text} {read} gives {got}, expected {values}")
+        for part, right in wanted:
+            text, read = change(part.body, part.decode)
+            tree = part.fetch if text == part.body else None
+            got = fetched(text, read, asked.machine, tree)
+            if got != right:
+                tally.wrong.append(f"{where}: {text} {read} gives {got}, expected {right}")
 
 
 def _allowed(target: Target, expression: Expression) -> frozenset[str]:

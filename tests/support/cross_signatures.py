@@ -42,7 +42,7 @@ ALIAS(__aeabi_memcpy) ALIAS(__aeabi_memcpy4) ALIAS(__aeabi_memcpy8)
 #define POINTER(e) ((unsigned long long)(unsigned long)(e))
 #define BITS4(e) (((union { float from; unsigned to; }){(e)}).to)
 #define BITS8(e) (((union { double from; unsigned long long to; }){(e)}).to)
-#ifdef __i386__
+#if defined __i386__ || defined __x86_64__
 #define ENTRY __attribute__((force_align_arg_pointer))
 #else
 #define ENTRY
