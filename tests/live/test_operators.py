@@ -22,7 +22,7 @@ from tests.live.watching import watched
 from tests.support.go_programs import go_program
 from tests.support.toolchains import GO_VERSIONS, require
 from tests.support.tools import Printed, bpftrace_version, run_bpftrace
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf, require_uprobes
 
 pytestmark = pytest.mark.live
 
@@ -335,17 +335,26 @@ def _is_same(printed: str, value: object) -> bool:
             return first == second or (first != first and second != second)
 
 
+@pytest.fixture(params=["tracefs", pytest.param("bpf", marks=pytest.mark.long)])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fetches the operands: with eBPF it is another program, of the same plan."""
+    require_uprobes()
+    if request.param == "bpf":
+        require_bpf()
+    monkeypatch.setenv("FETCHC_ENGINE", request.param)
+
+
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize(("compiler", "suffix"), [("gcc", ".c"), ("g++", ".cpp")])
 def test_c_evaluates_the_same(compiler: str, suffix: str, tmp_path: Path) -> None:
-    require_uprobes()
     program, texts = c_program(tmp_path, SEED, compiler, suffix)
     lines, calls = traced(program, "take", texts)
     assert not differences(lines, calls, texts)
 
 
+@pytest.mark.usefixtures("engine")
 @pytest.mark.parametrize("version", GO_VERSIONS[-1:])
 def test_go_evaluates_the_same(version: str, tmp_path: Path) -> None:
-    require_uprobes()
     program, texts = go_values(tmp_path, SEED, version)
     lines, calls = traced(program, "main.show", texts)
     assert not differences(lines, calls, texts)
