@@ -13,7 +13,6 @@ from pathlib import Path
 from random import Random
 
 import fetchc
-from fetchc.conformance import machine
 from fetchc.conformance.c_drawing import (
     Alias,
     Array,
@@ -43,10 +42,13 @@ from fetchc.conformance.results import (
     Tally,
     as_it_is,
     fetched,
+    printed,
+    state_of,
     without,
 )
 from fetchc.diag.diagnostic import Diagnostic, Error
 from fetchc.driver.compile import Part
+from fetchc.ir.evaluate import evaluate
 from fetchc.ir.fetch import Fetch, body
 from fetchc.record import Record
 
@@ -295,9 +297,10 @@ def _by_engines(
         key = each.probe.tag, each.stage
         if key not in threads:
             threads[key] = _thread(program, outputs[0], each.probe, each.stage)
-        expected = machine.run(body(each.fetch), threads[key])
+        by_rules = evaluate(each.fetch, state_of(threads[key]))
+        expected = printed(by_rules, each.fetch.store)
         for engine in engines:
-            if not agree(engine, expected, got := found[engine][at]):
+            if not agree(engine, by_rules, each.fetch.store, got := found[engine][at]):
                 text = f"{body(each.fetch)} by {engine}"
                 failures.append(
                     Failure(

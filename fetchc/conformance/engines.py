@@ -12,7 +12,7 @@ from contextlib import ExitStack
 
 from fetchc.conformance.results import printed
 from fetchc.diag.diagnostic import TracerError
-from fetchc.ir.evaluate import Outcome
+from fetchc.ir.evaluate import Fault, Outcome
 from fetchc.ir.fetch import (
     Array,
     Bits,
@@ -35,7 +35,16 @@ from fetchc.tracer.session import Session
 from fetchc.tracer.tracefs import find_tracefs
 from fetchc.tracer.value_shapes import Leaf, NumbersShape, Shape
 
-__all__ = ["ENGINES", "UNREAD", "Asked", "agree", "recorded", "unavailable"]
+__all__ = [
+    "DIFFERENCES",
+    "ENGINES",
+    "UNREAD",
+    "Asked",
+    "Difference",
+    "agree",
+    "recorded",
+    "unavailable",
+]
 
 ENGINES = ("tracefs", "bpf")
 UNREAD = "(fault)"
@@ -139,15 +148,42 @@ def _raw(value: object) -> int | bytes | None:
 
 
 # ------------------------------------------------------------------------------
-# Where the engines may differ from what the kernel's own rules say of a fetch-arg.
+# Where an engine may differ from what the kernel's rules say of a fetch-arg.
 
 
-def agree(engine: str, by_rules: str | None, by_engine: str | None) -> bool:
-    """Whether an engine shows what it has to; ``by_rules`` is what a definition's event shows.
+class Difference(Record):
+    """What an engine shows instead, None for any bytes; and why that is right."""
 
-    None by the rules are stale bytes: an inner load failed. tracefs shows any bytes there, and an
-    eBPF program a fault. Every other difference is a mistake.
-    """
-    if by_rules is None:
-        return engine == "tracefs" or by_engine == UNREAD
-    return by_engine == by_rules
+    shown: str | None
+    reason: str
+
+
+DIFFERENCES = {
+    ("tracefs", "an inner load fails"): Difference(
+        None, "the kernel leaves bytes of an earlier event in the value's place"
+    ),
+    ("bpf", "an inner load fails"): Difference(
+        UNREAD, "a record of an eBPF program has a bit for each read that failed"
+    ),
+    ("bpf", "the load of a number fails"): Difference(
+        UNREAD, "as above, where an event of tracefs has a 0"
+    ),
+}
+"""By the engine and by what happens in the kernel. Every other difference is a mistake."""
+
+
+def agree(engine: str, by_rules: Outcome | Fault, store: Store, by_engine: str | None) -> bool:
+    """Whether an engine shows what it has to; ``by_rules`` is what an event of tracefs holds."""
+    what = ""
+    if isinstance(by_rules, Fault):
+        what = "an inner load fails"
+    elif by_rules.faulted and not _is_text(store):
+        what = "the load of a number fails"
+    difference = DIFFERENCES.get((engine, what))
+    if difference is None:
+        return by_engine == printed(by_rules, store)
+    return by_engine is not None and difference.shown in (None, by_engine)
+
+
+def _is_text(store: Store) -> bool:
+    return isinstance(store.element if isinstance(store, Array) else store, Text)

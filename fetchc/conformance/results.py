@@ -28,6 +28,7 @@ __all__ = [
     "decoded",
     "fetched",
     "printed",
+    "state_of",
     "without",
 ]
 
@@ -134,15 +135,7 @@ def fetched(
     """
     shown = machine.run(text, thread)
     if tree is not None:
-        state = State(
-            thread.registers,
-            thread.memory.read,
-            thread.bias,
-            stack=thread.stack,
-            result=thread.result,
-            word_bytes=thread.word,
-            little_endian=thread.order == "little",
-        )
+        state = state_of(thread)
         outcome = evaluate(tree, state)
         other = printed(outcome, tree.store)
         if other != shown:
@@ -152,6 +145,19 @@ def fetched(
             if steps != (None if isinstance(outcome, Fault) or outcome.faulted else shown):
                 return f"{shown} by its text, {steps} by `ir.evaluate_steps`"
     return None if shown is None else decoded(shown, decode)
+
+
+def state_of(thread: machine.Machine) -> State:
+    """The same registers and memory for the evaluators of fetches and steps."""
+    return State(
+        thread.registers,
+        thread.memory.read,
+        thread.bias,
+        stack=thread.stack,
+        result=thread.result,
+        word_bytes=thread.word,
+        little_endian=thread.order == "little",
+    )
 
 
 def by_steps(tree: Fetch, state: State) -> str | None:

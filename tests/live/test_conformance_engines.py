@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
 
+import fetchc
 from fetchc.cli import main
-from fetchc.conformance import c_comparison, engines, go_comparison, go_drawing
-from fetchc.conformance.c_programs import Build
+from fetchc.conformance import c_comparison, engines, go_comparison, go_drawing, machine
+from fetchc.conformance.c_programs import Build, build_c
 from fetchc.conformance.child_processes import unavailable
-from fetchc.conformance.engines import ENGINES, Asked
-from fetchc.ir.fetch import Deref, Fetch, Register, Scalar
+from fetchc.conformance.engines import DIFFERENCES, ENGINES, UNREAD, Asked, agree, recorded
+from fetchc.conformance.results import state_of
+from fetchc.ir.evaluate import Fault, Outcome, evaluate
+from fetchc.ir.fetch import Array, Deref, Fetch, Register, Scalar, Text
 from fetchc.tracer.events import Plan
 from tests.conformance.test_layouts import BUILDS
 from tests.support.seeds import seeds
@@ -106,6 +110,46 @@ def test_an_engine_that_fetches_another_value_is_noticed(
     said = c_failures(Build("gcc", ("-O1",)), "2", 2, 4, tmp_path)
     assert said
     assert all(f" by {engine}," in one for one in said)
+
+
+NOWHERE = Deref(Register("sp"), 1 << 30)  # far above every stack
+FAILING = [
+    Fetch(Deref(NOWHERE, 8), Scalar("u", 64)),
+    Fetch(Deref(NOWHERE, 8), Text()),
+    Fetch(NOWHERE, Scalar("s", 16)),
+    Fetch(NOWHERE, Text()),
+    Fetch(NOWHERE, Array(Scalar("u", 8), 4)),
+]
+
+
+def test_what_no_engine_can_read_is_a_fault_or_explained(tmp_path: Path) -> None:
+    require_bpf()
+    require("gcc")
+    source = "__attribute__((noipa)) void look(void) {} int main(void) { look(); return 0; }"
+    program = build_c(source, Build("gcc", ("-O1",)), tmp_path)
+    place = fetchc.open(str(program)).probe("look").definition((), "fetchc", "ev").split()[1]
+    asked = [Asked(place, False, fetch) for fetch in FAILING]
+
+    def run() -> None:
+        subprocess.run([program], check=True)
+
+    shown = recorded(ENGINES, asked, run)
+    thread = machine.Machine({"sp": 1 << 46}, machine.Memory({}), 0)
+    by_rules = [evaluate(fetch, state_of(thread)) for fetch in FAILING]
+    assert set(shown["bpf"]) == {UNREAD}
+    for engine in ENGINES:
+        found = zip(FAILING, by_rules, shown[engine], strict=True)
+        assert [
+            got for one, wanted, got in found if not agree(engine, wanted, one.store, got)
+        ] == []
+        for fetch, wanted in zip(FAILING, by_rules, strict=True):
+            assert not agree(engine, wanted, fetch.store, None)
+            assert engine == "tracefs" or not agree(engine, wanted, fetch.store, "0")
+    read = Outcome(0)
+    assert not any(agree(engine, read, Scalar("u", 8), UNREAD) for engine in ENGINES)
+    stale = [isinstance(one, Fault) for one in by_rules]
+    assert {engine for engine, _ in DIFFERENCES} == set(ENGINES)
+    assert stale == [True, True, False, False, False]
 
 
 def test_the_command_says_how_many_were_traced(
