@@ -152,6 +152,8 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
             command = (*one.words, _SEED, "/said")
             guest.run(*command)
             labels = list(json.loads(guest.read("/said").splitlines()[0]))
+            if not loops:  # 5.10 refuses this one: its verifier follows too many instructions
+                labels = [one for one in labels if not one.startswith("o.parts")]
             together = _TOGETHER if loops else 1
             for start in range(0, len(labels), together):
                 some = labels[start : start + together]
