@@ -313,6 +313,8 @@ class StepEmitter:
             asm.constant(register, 0)
         else:
             asm.load(register, CONTEXT, machine.registers[machine.program_counter], 8)
+            if self._target.probed == "function" and machine.behind_kprobe:
+                asm.compute_with("add", register, -machine.behind_kprobe)
 
     def step(self, position: int, step: Step) -> None:
         """Emit the step at that position."""

@@ -42,7 +42,8 @@ class BpfMachine(Record):
     ``membarrier`` are numbers of system calls; a machine without the last one keeps loads and
     stores in order. ``first_instructions``: where one of them is probed, the kernel's walk of frame
     pointers has the caller, too, from the feature ``entry_callers`` on, and if the kernel has the
-    symbol that is named with it.
+    symbol that is named with it. ``behind_kprobe``: of so many bytes the program counter is behind
+    the instruction of a kprobe.
     """
 
     registers: Mapping[str, int]
@@ -52,6 +53,7 @@ class BpfMachine(Record):
     perf_event_open: int
     membarrier: int | None
     first_instructions: Mapping[str, str]
+    behind_kprobe: int
 
 
 def bpf_rules(version: Version, features: frozenset[str] | None = None) -> BpfRules:
@@ -92,10 +94,12 @@ def bpf_machine(name: str) -> BpfMachine | None:
     if "pt_regs" not in facts:
         return None
     registers = dict(facts["pt_regs"])
-    counter = registers.pop("program_counter")
+    counter, behind = registers.pop("program_counter"), registers.pop("behind_kprobe", 0)
     calls = facts["system_calls"]
     numbers = calls["bpf"], calls["perf_event_open"], calls.get("membarrier")
     firsts = {
         name: one for name, one in facts.get("first_instructions", {}).items() if name != "source"
     }
-    return BpfMachine(registers, counter, facts["stack_pointer"]["register"], *numbers, firsts)
+    return BpfMachine(
+        registers, counter, facts["stack_pointer"]["register"], *numbers, firsts, behind
+    )

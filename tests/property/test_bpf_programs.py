@@ -430,6 +430,23 @@ def test_a_program_of_a_sample_records_the_same(
         assert found.fixed[slot.at : slot.at + size] == raw, slot.name
     assert struct.unpack_from("<H", data, NUMBER) == (77,)
     assert struct.unpack_from("<Q", data, ADDRESS) == (ADDRESS_OF_POINT + address,)
+
+
+@pytest.mark.parametrize(("version", "behind"), [((6, 1), 1), ((6, 18), 0)])
+def test_the_address_of_a_kprobe_is_that_of_its_instruction(
+    version: tuple[int, int], behind: int
+) -> None:
+    # Before 6.6 it comes from the registers, which are those behind the breakpoint.
+    assert X86 is not None
+    context = bytearray(168)
+    struct.pack_into("<Q", context, X86.registers["ip"], ADDRESS_OF_POINT + behind)
+    machine = BpfMachine(bytes(context), lambda address, size: None, address=ADDRESS_OF_POINT)
+    program = steps_of([("b", Fetch(Register("di"), Bits(3, 2, 8)))], "sp", "ax")
+    rules, maps = bpf_rules(version), Maps(5, 6)
+    code = ring_record(program, X86, rules, maps, POINT, False, False, probed="function")
+    machine.run(code.instructions)
+    (data,) = machine.submitted
+    assert struct.unpack_from("<Q", data, ADDRESS) == (ADDRESS_OF_POINT,)
     assert struct.unpack_from("<I", data, PROCESS) == (11,)
 
 
