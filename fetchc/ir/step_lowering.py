@@ -30,16 +30,13 @@ from fetchc.ir.fetch import (
     Scalar,
     StackEntry,
     StackPointer,
-    Symbol,
     Text,
     Walk,
-    Word,
-    body,
-    chain,
     count_of,
     element_of,
     fixed_bytes,
 )
+from fetchc.ir.step_support import CPU_OFFSETS, TASK, TASK_NAME, is_array, symbol_of
 from fetchc.ir.steps import (
     COMM_BYTES,
     HEADER,
@@ -81,7 +78,7 @@ from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TypeGuard
 
     from fetchc.ir.fetch import Store, Term, Value
@@ -90,15 +87,11 @@ if TYPE_CHECKING:
     Symbols = Sequence[tuple[str, int]]
 
 __all__ = [
-    "CPU_OFFSETS",
     "Totals",
-    "begins_at",
     "call_steps",
     "counting_steps",
     "filter_steps",
     "steps_of",
-    "symbol_of",
-    "unsupported",
 ]
 
 _WORD_BYTES = 8
@@ -109,73 +102,6 @@ _GAP, _GAP_OF_ENTRY = 128, 32
 _LARGEST_JOINED = 512  # bytes of a block with such gaps
 
 
-def unsupported(fetch: Fetch, context: Sequence[Slot] = (), symbols: Symbols = ()) -> str | None:
-    """Why no steps give what ``fetch`` does, in words that complete "because"; None: they do.
-
-    ``context`` is what the kernel gives the program, and ``symbols`` are the kernel's: see
-    :func:`steps_of`.
-    """
-    value: Value = fetch.value
-    if isinstance(value, Walk):
-        starts = [one for term in value.start for one in _values_in(term)]
-        return _unsupported_one(starts, context, symbols)
-    if isinstance(value, Contents):
-        size = () if value.size is None else _values_in(value.size)
-        return _unsupported_one([value.start, *size], context, symbols)
-    while isinstance(value, Deref):
-        value = value.base
-    if isinstance(value, KernelValue) and value.rule in _OF_SYMBOLS:
-        if symbol_of(value) not in dict(symbols):
-            return f"`{body(fetch)}` is at a symbol of the kernel"
-    elif isinstance(value, KernelValue) and value.text not in (_TASK_NAME, _TASK):
-        slot = next((one for one in context if one.name == value.text), None)
-        if slot is None:
-            return f"`{body(fetch)}` is a value of the kernel"
-        if value is fetch.value and not _is_in(fetch.store, slot):
-            return f"the field of `{body(fetch)}` is another kind of value"
-    if isinstance(fetch.store, Symbol):
-        return f"`{body(fetch)}` is the name of a kernel address"
-    return None
-
-
-def _unsupported_one(
-    values: Iterable[Value], context: Sequence[Slot], symbols: Symbols
-) -> str | None:
-    reasons = [unsupported(Fetch(one, Word()), context, symbols) for one in values]
-    return next(filter(None, reasons), None)
-
-
-def begins_at(fetch: Fetch) -> Iterator[Value]:
-    """What the loads of a fetch begin at; of a container, those before its walk."""
-    value = fetch.value
-    match value:
-        case Walk(start=start):
-            starts = [one for term in start for one in _values_in(term)]
-        case Contents(start=first, size=size):
-            starts = [first, *(() if size is None else _values_in(size))]
-        case _:
-            starts = [value]
-    for one in starts:
-        yield chain(one)[0]
-
-
-def _values_in(term: Term) -> Iterator[Value]:
-    match term:
-        case int() | OfHit() | OfEntry():
-            return
-        case Calculated(left=left, right=right):
-            parts: tuple[Term, ...] = (left, right)
-        case Chosen(condition=condition, nonzero=nonzero, zero=zero):
-            parts = (condition, nonzero, zero)
-        case Part(base=base, when=when):
-            parts = (base, 0 if when is None else when)
-        case _:
-            yield term
-            return
-    for part in parts:
-        yield from _values_in(part)
-
-
 def steps_of(
     fields: Sequence[tuple[str, Fetch]],
     stack: str,
@@ -184,14 +110,14 @@ def steps_of(
     context: Sequence[Slot] = (),
     symbols: Symbols = (),
 ) -> Program:
-    """The steps that record ``fields``, each a name and a fetch that is not :func:`unsupported`.
+    """The steps that record ``fields``, each a name and a fetch that steps can make.
 
-    ``stack`` and ``result`` are the registers behind ``$stack`` and ``$retval``. ``elapsed`` are
-    names of further fields: of the time since the entry, and of numbers of the entry. ``context``
-    is what the kernel gives the program where that is no registers: ``$arg1``, ``%di``,
-    ``$retval``, or ``$FIELD`` of an event, with places from :class:`ContextAddress` on. ``symbols``
-    are addresses of symbols that the fetches name, :data:`CPU_OFFSETS` among them for what each
-    processor has its own of.
+    See :func:`~fetchc.ir.step_support.unsupported`. ``stack`` and ``result`` are the registers
+    behind ``$stack`` and ``$retval``. ``elapsed`` are names of further fields: of the time since
+    the entry, and of numbers of the entry. ``context`` is what the kernel gives the program where
+    that is no registers: ``$arg1``, ``%di``, ``$retval``, or ``$FIELD`` of an event, with places
+    from :class:`ContextAddress` on. ``symbols`` are addresses of symbols that the fetches name,
+    :data:`CPU_OFFSETS` among them for what each processor has its own of.
     """
     return _Lowering(stack, result, elapsed=elapsed, context=context, symbols=symbols).program(
         fields
@@ -231,33 +157,6 @@ def counting_steps(
 ) -> Program:
     """The steps that count hits by ``fields``; blocks are those of a key: :class:`EmitMemory`."""
     return _Lowering(stack, result, totals).program(fields)
-
-
-def _is_in(store: Store, slot: Slot) -> bool:
-    # Whether the bytes of a field are all that is fetched of it.
-    if isinstance(store, Text):
-        return slot.text or (slot.count is not None and slot.size == 1)
-    return not slot.text and fixed_bytes(store) <= slot.size * (slot.count or 1)
-
-
-_TASK_NAME = "$COMM"  # where `$comm` is a field of the event
-_TASK = "$current"
-_OF_SYMBOLS = ("symbol", "per_cpu")
-
-CPU_OFFSETS = "__per_cpu_offset"
-"""Of the kernel: by the processor's number, how far its own objects are from their symbols."""
-
-
-def symbol_of(value: KernelValue) -> str | None:
-    """The symbol that a value begins at: of ``@jiffies``, of ``this_cpu_ptr(@runqueues)``."""
-    if value.rule not in _OF_SYMBOLS or value.loads:
-        return None
-    return value.text.partition("@")[2].removesuffix(")")
-
-
-def _is_array(value: Value) -> bool:
-    # The address of an array in the record.
-    return isinstance(value, KernelValue) and value.rule == "event_array"
 
 
 class _Memory(Record):
@@ -306,7 +205,7 @@ class _Lowering:
         contents: list[tuple[str, Contents, int, int, int | None]] = []
         for name, fetch in fields:
             value, store = fetch.value, fetch.store
-            of_task = isinstance(value, KernelValue) and value.text == _TASK_NAME
+            of_task = isinstance(value, KernelValue) and value.text == TASK_NAME
             if of_task or isinstance(value, Comm):
                 self._comm(name)
             elif isinstance(value, Contents):
@@ -317,7 +216,7 @@ class _Lowering:
                 others.append((name, fetch))
             elif isinstance(element_of(store), Text):
                 texts.append((name, store, *self._text_start(value, name), _of_user(fetch)))
-            elif isinstance(element_of(store), Bits) or _is_array(value):
+            elif isinstance(element_of(store), Bits) or is_array(value):
                 others.append((name, fetch))
             else:
                 base, offset = self._address(value, name)
@@ -482,7 +381,7 @@ class _Lowering:
                 base = self._plain(Constant(address & _MASK), name)
             case KernelValue(rule="symbol"):
                 base = self._symbol(inner, name)
-            case KernelValue() if _is_array(inner):
+            case KernelValue() if is_array(inner):
                 base, extra = self._address(inner, name)
             case _:
                 base = self._word(inner, name)
@@ -515,10 +414,10 @@ class _Lowering:
             case Deref(user=user):
                 base, offset = self._address(value, name)
                 return self._loaded(base, offset, _WORD_BYTES, name, user=user)
-            case KernelValue() if _is_array(value):
+            case KernelValue() if is_array(value):
                 start, at = self._address(value, name)
                 return self._plain(Arithmetic("add", start, self._plain(Constant(at), name)), name)
-            case KernelValue(text=text) if text == _TASK:
+            case KernelValue(text=text) if text == TASK:
                 return self._plain(ReadTask("task"), name)
             case KernelValue(rule="per_cpu"):
                 moved = self._cpu_offset(name)
@@ -677,7 +576,7 @@ class _Lowering:
         at = self._room(size, fixed_bytes(store))
         self._slot(name, store, at)
         for index in range(count_of(store) or 1):
-            if self._is_in_memory(value) and not _is_array(value):
+            if self._is_in_memory(value) and not is_array(value):
                 base, offset = self._address(value, name)
                 user = isinstance(value, Deref) and value.user
                 found = self._loaded(base, offset + size * index, size, name, user=user)

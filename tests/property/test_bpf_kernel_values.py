@@ -11,7 +11,8 @@ from fetchc.emit.bpf_steps import Maps, Point
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Deref, Fetch, KernelValue, Register, Scalar, Text, Word
-from fetchc.ir.step_lowering import CPU_OFFSETS, steps_of, symbol_of, unsupported
+from fetchc.ir.step_lowering import steps_of
+from fetchc.ir.step_support import CPU_OFFSETS, symbol_of, unsupported
 from fetchc.ir.steps import Program, Slot
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from tests.support.bpf_machine import CONTEXT, BpfMachine

@@ -53,7 +53,8 @@ from fetchc.ir.fetch import (
     relocated,
 )
 from fetchc.ir.fetch_rules import verify
-from fetchc.ir.step_lowering import Totals, counting_steps, steps_of, unsupported
+from fetchc.ir.step_lowering import Totals, counting_steps, steps_of
+from fetchc.ir.step_support import unsupported
 from fetchc.ir.steps import (
     ADDRESS,
     CHANGED,

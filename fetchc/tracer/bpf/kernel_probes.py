@@ -23,7 +23,7 @@ from fetchc.diag.diagnostic import DebugInfoError, TracerError
 from fetchc.emit.bpf_assembler import Assembler
 from fetchc.emit.bpf_steps import Code
 from fetchc.ir.fetch import Contents, KernelValue, Register, StackPointer, Text, chain
-from fetchc.ir.step_lowering import CPU_OFFSETS, begins_at, symbol_of
+from fetchc.ir.step_support import CPU_OFFSETS, begins_at, symbol_of
 from fetchc.ir.steps import Slot
 from fetchc.record import Record
 from fetchc.target.machines import architecture

@@ -19,8 +19,8 @@ from fetchc.ir.step_lowering import (
     counting_steps,
     filter_steps,
     steps_of,
-    unsupported,
 )
+from fetchc.ir.step_support import unsupported
 from fetchc.ir.steps import ADDRESS, PROCESS, LoadBias, Loop
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_filters import passing

@@ -14,7 +14,7 @@ import struct
 
 from fetchc.emit.bpf_layout import TooLarge
 from fetchc.emit.bpf_program import sampled_bytes, sampled_record
-from fetchc.ir.step_lowering import unsupported
+from fetchc.ir.step_support import unsupported
 from fetchc.ir.steps import LoadBias
 from fetchc.tracer.bpf.features import cannot, running, unusable
 from fetchc.tracer.bpf.plan_programs import RECORDED, format_of, program_of, recorded_fields
