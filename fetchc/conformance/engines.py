@@ -134,7 +134,7 @@ def _number(store: Store) -> Decode:
 
 def _shown(value: object, store: Store) -> str | None:
     if isinstance(value, list):
-        if None in value and not isinstance(store, Array):
+        if None in value and not _is_text(store):  # in a page that could not be read
             return UNREAD
         return printed(Outcome(tuple([_raw(one) for one in value])), store)
     return UNREAD if value is None else printed(Outcome(_raw(value)), store)
