@@ -73,10 +73,11 @@ class CallEmitter(StepEmitter):
         self._unread = asm.fresh()
         self._in_goroutine = self._is_identified = False
 
-    def begin(self) -> None:
+    def begin(self) -> bool:
         """Note the time, and end; a call that the map has no room for is counted.
 
-        Go on behind where the entry is to be recorded.
+        Whether the program goes on behind: where the entry is to be recorded, as something that is
+        to be noted could not be read.
         """
         asm, helpers = self._asm, self._helpers
         fresh, full, room, done, began, record = [asm.fresh() for _ in range(6)]
@@ -129,8 +130,10 @@ class CallEmitter(StepEmitter):
         if asm.leads_to(self._unknown):
             asm.place(self._unknown)
         asm.end()
-        if asm.leads_to(self._unread):
-            asm.place(record)
+        if not asm.leads_to(self._unread):
+            return False
+        asm.place(record)
+        return True
 
     def _copy_noted(self, base: int, time: int) -> None:
         # Behind the time.

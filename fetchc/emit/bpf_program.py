@@ -127,7 +127,8 @@ class _RecordEmitter(StepEmitter):
         asm.move(CONTEXT, R1)
         self.only_threads()
         if call is not None and entering:
-            CallEmitter(call, self._target, asm).begin()
+            if not CallEmitter(call, self._target, asm).begin():
+                return Code(asm.instructions(), ())
         elif call is not None:
             CallEmitter(call, self._target, asm).elapsed()
         unknown = asm.fresh() if counting is None else counting.recorded

@@ -251,6 +251,19 @@ def test_a_return_has_the_number_of_its_own_entry(in_go: bool, data: st.DataObje
     assert len(thread.machine.submitted) == records
 
 
+@pytest.mark.parametrize("noted", [Register("di"), Part(NUMBERS, 0, 8)])
+def test_an_entry_records_nothing_where_nothing_can_fail(noted: Term) -> None:
+    thread = Noting(False)
+    thread.noted = (noted,)
+    thread.hit(True, 3, 0x8000, 100)
+    thread.hit(False, 3, 0x8000, 200)
+    (key,) = thread.machine.entries
+    at = NUMBERED.slots[0].at
+    assert struct.unpack_from("<Q", keyed_record(NUMBERED, key), at) == (
+        3 if isinstance(noted, Register) else 1,
+    )
+
+
 def test_a_number_of_another_call_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     def numbers() -> set[int]:
         thread = Noting(in_go=False)

@@ -61,6 +61,7 @@ class BpfMachine:
 
     def run(self, instructions: Sequence[Instruction]) -> int:
         """Run a program to its end; the number of instructions that it took."""
+        assert unreachable(instructions) == []  # the verifier refuses a program with some
         self._stack, self._record = bytearray(512), bytearray(b"\xa5" * self.buffer_size)
         self._instructions, self._taken, self._used = instructions, 0, 0
         self._function(0, CONTEXT, 0)
@@ -291,3 +292,28 @@ class BpfMachine:
             found += one
         self._write(to, found + b"\0")
         return len(found) + 1 if found else self.empty
+
+
+def unreachable(instructions: Sequence[Instruction]) -> list[int]:
+    """The numbers of instructions that no way from the first one leads to."""
+    seen: set[int] = set()
+    waiting = [0]
+    while waiting:
+        at = waiting.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        operation, both, offset, immediate = struct.unpack("<BBhi", instructions[at].bytes())
+        following = at + 1
+        if operation == 0x18:  # two halves
+            seen.add(following)
+            following += 1
+            if both >> 4 == 4:
+                waiting.append(at + 1 + immediate)  # a function that a helper calls
+        elif operation == 0x85 and both >> 4 == 1:
+            waiting.append(following + immediate)
+        elif operation & 7 == 5 and operation not in (0x85, 0x95):
+            waiting.append(following + offset)
+        if operation not in (0x05, 0x95):
+            waiting.append(following)
+    return sorted(set(range(len(instructions))) - seen)
