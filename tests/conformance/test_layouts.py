@@ -145,4 +145,7 @@ def test_the_tally_adds_up() -> None:
     other.refused["FC0402"] = 3
     whole.add(other)
     whole.add(other)
-    assert str(whole) == "8 types, 10 functions, 12 expressions, 4 compared, 0 traced, refused: FC0402 6"
+    assert (
+        str(whole)
+        == "8 types, 10 functions, 12 expressions, 4 compared, 0 traced, refused: FC0402 6"
+    )
