@@ -15,6 +15,7 @@ from tests.support.kernel_lab_python import files, interpreter, why_no_python
 pytestmark = pytest.mark.long
 
 COLD, RENAMED = "/none/lab_in_a_cold_page", "lab renamed"
+TRAMPOLINES = (6, 4)  # fentry and fexit of arm64 from here on
 PER_CPU = (5, 11)  # BTF has variables of each processor from here on
 DEFINED = (7, 3)  # definitions have `$current` and per-CPU variables
 WAITS = (7, 3)  # programs at events of system calls wait for a page; 6.18 takes none that can
@@ -57,17 +58,19 @@ def test_programs_read_what_old_definitions_lack(
     with Guest(lab_kernel, content, 300) as guest:
         traced = Traced(guest)
         # The running task, a variable by its symbol, and what each processor has of its own.
-        both = ("count", "init_task.comm", "nr_cpu_ids")
+        both: tuple[str, ...] = ("count", "init_task.comm", "nr_cpu_ids")
         alone: tuple[str, ...] = ("$current->pid", "$current->comm")
         if version >= PER_CPU:
             alone += ("runqueues.curr->pid", "runqueues.cpu")
         where = ("-f", "vfs_read")
         found, text = traced(*both, *alone, *where)
+        if "built without CONFIG_KALLSYMS_ALL" in text:  # Debian's 6.1 of arm64 lists no variables
+            both, alone = ("count",), alone[:2]
         account = done(text)
         assert [one["count"] for one in found] == [row[1] for row in account.read], text
         for one in found:
             assert (one["$current->pid"], one["$current->comm"]) == (account.process, COMM)
-            if version >= PER_CPU:
+            if "runqueues.cpu" in alone:
                 assert (one["runqueues.curr->pid"], one["runqueues.cpu"]) == (account.process, 0)
         names = both + alone if version >= DEFINED else both
         by_definition, text = traced(*names, *where, engine="tracefs")
@@ -78,10 +81,15 @@ def test_programs_read_what_old_definitions_lack(
                 one[name] = account.process
         assert by_definition == [{name: one[name] for name in names} for one in found]
         # Arguments at a return, and registers inside of the function.
-        found, text = traced("count", "$retval", "--return", *where)
-        assert [(one["count"], one["$retval"]) for one in found] == [
-            (row[1], row[5]) for row in done(text).read
-        ], text
+        at_return = ("count", "$retval", "--return", *where)
+        if machine == "aarch64" and version < TRAMPOLINES:
+            with pytest.raises(LabError, match="at a function without a breakpoint: not supported"):
+                traced(*at_return)
+        else:
+            found, text = traced(*at_return)
+            assert [(one["count"], one["$retval"]) for one in found] == [
+                (row[1], row[5]) for row in done(text).read
+            ], text
         inside = inside_of(traced)
         # Tracepoints and events, and a path in a page that is not resident.
         found, text = traced("task->comm", "comm", "-f", "rawtracepoint:task_rename", run="/cold")
