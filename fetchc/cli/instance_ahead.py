@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.tracefs import find_tracefs, session_name
@@ -66,6 +67,11 @@ class InstanceAhead:
             if pipe >= 0:
                 os.close(pipe)
         self._gate = self._answer = -1
+
+    def wait(self) -> None:
+        """Return when the instance that was dropped is gone."""
+        with suppress(ChildProcessError):
+            os.waitpid(self._pid, 0)
 
     def _become(self, source: int, target: int) -> NoReturn:
         # In the child, which must never come back from here. The signals stay blocked.

@@ -7,13 +7,13 @@ import gc
 from fetchc.ceilings import unwatch
 from fetchc.cli.output import exit_status
 from fetchc.cli.parsing_child import Reader, probed_file, reader
-from fetchc.cli.trace_engine import chosen_session
+from fetchc.cli.trace_engine import chosen_session, session_instead
 from fetchc.cli.trace_events import Ending, Show, watch
 from fetchc.cli.trace_request import Refused, Usage, request
 from fetchc.cli.trace_targets import collect, inlined_copies, traceable
 from fetchc.debuginfo.safe_open import is_regular
 from fetchc.diag.codes import TITLES
-from fetchc.diag.diagnostic import DebugInfoError
+from fetchc.diag.diagnostic import DebugInfoError, TracerError
 from fetchc.target.kernel_versions import kernel, running_version
 from fetchc.tracer.filter_conditions import kernel_filter
 from fetchc.tracer.processes import WAITING, Command
@@ -132,7 +132,29 @@ def _run(
     session = chosen_session(targets, options, wanted, group, output)
     for note in targets.notes:
         output.say(f"note: {note}")
-    with terminable(), session:
+    with terminable():
+        try:
+            return _recorded(session, targets, options, output, asked, command, wanted)
+        except TracerError as refusal:
+            # Nothing is recorded yet, and what eBPF cannot, tracefs may.
+            instead = session_instead(refusal, targets, options, group)
+            if instead is None:
+                raise
+            output.diagnostics(refusal.diagnostics, "")
+            output.say("warning: tracefs records in place of that program: please report it")
+        return _recorded(instead, targets, options, output, asked, command, wanted)
+
+
+def _recorded(
+    session: Session,
+    targets: Targets,
+    options: Options,
+    output: Output,
+    asked: Reader | SameProcess,
+    command: Command | None,
+    wanted: Request,
+) -> int:
+    with session:
         output.diagnostics(session.warnings(), "")  # what others left behind
         session.add(*[target.plan for target in targets.chosen])
         _kernel_filters(session, targets)

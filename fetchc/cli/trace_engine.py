@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.bpf.computed_terms import Noted
     from fetchc.tracer.bpf.counting import Counting, Entering
 
-__all__ = ["chosen_session"]
+__all__ = ["chosen_session", "session_instead"]
 
 
 def chosen_session(
@@ -60,6 +60,19 @@ def chosen_session(
     from fetchc.tracer.bpf.bpf_session import BpfSession
 
     return BpfSession(group=group, countings=countings, filters=filters)
+
+
+def session_instead(
+    refusal: TracerError, targets: Targets, options: Options, group: str
+) -> Session | None:
+    """By tracefs, where the kernel refuses an eBPF program that ``auto`` has chosen; else None."""
+    of_program = any(one.code == "FC0717" for one in refusal.diagnostics)
+    alone = any(each.plan.ebpf_alone for each in targets.chosen)
+    if options.engine != "auto" or not of_program or alone or _closed(targets) is not None:
+        return None
+    if options.ahead is not None:
+        options.ahead.wait()  # its instance has the name
+    return Session(group=group)
 
 
 def _asks_for_totals(options: Options, request: Request) -> bool:

@@ -55,7 +55,8 @@ class Command:
         self._program = find_program(self.words[0])
 
     def prepare(self) -> int:
-        """Make the process, which waits; returns its number."""
+        """Make the process, which waits; returns its number. Once more after :meth:`close`."""
+        self._status, self._stopped = None, False
         waits, self._gate = os.pipe()
         self._failure, failed = os.pipe()
         pid = os.fork()

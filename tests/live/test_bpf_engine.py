@@ -604,6 +604,40 @@ def test_a_refusal_of_the_verifier_names_the_step(
     assert third == f"   = note: that is where the program {where}"
 
 
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the session make programs that the verifier refuses."""
+    rules, machine = features.running()
+    assert machine is not None
+    wrong = machine.replaced(registers={**machine.registers, "si": 4096})
+    monkeypatch.setattr(bpf_session, "running", lambda: (rules, wrong))
+
+
+def test_tracefs_takes_the_place_of_a_program_that_is_refused(
+    program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FETCHC_ENGINE", raising=False)
+    words = ("--count-by", "how", "--json", "-x", program, "-f", "look", "--", program, "children")
+    right = trace(capfd, *words)
+    broken(monkeypatch)
+    instead = trace(capfd, *words)
+    assert (instead.status, sorted(instead.lines)) == (0, sorted(right.lines))
+    assert "error[FC0717]: the kernel refused the eBPF program" in instead.errors
+    assert "warning: tracefs records in place of that program" in instead.errors
+    refused = trace(capfd, "--engine", "bpf", *words)
+    assert (refused.status, refused.lines) == (4, [])
+
+
+def test_many_kinds_of_events_are_recorded_by_tracefs_instead(
+    kinds: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # An instance of that name was created ahead, and dropped.
+    monkeypatch.delenv("FETCHC_ENGINE", raising=False)
+    broken(monkeypatch)
+    done = trace(capfd, "$args", "--json", "-x", kinds, "-f", "kind_*", "--", kinds)
+    assert (done.status, len(done.objects)) == (0, KINDS)
+    assert "warning: tracefs records in place of that program" in done.errors
+
+
 def test_a_plan_of_definitions_alone_is_refused(program: Path) -> None:
     probe = fetchc.open(str(program)).probe("look")
     with BpfSession() as session:
