@@ -66,7 +66,7 @@ def session_instead(
     refusal: TracerError, targets: Targets, options: Options, group: str
 ) -> Session | None:
     """By tracefs, where the kernel refuses an eBPF program that ``auto`` has chosen; else None."""
-    of_program = any(one.code == "FC0717" for one in refusal.diagnostics)
+    of_program = any(one.reason == "refused program" for one in refusal.diagnostics)
     alone = any(each.plan.ebpf_alone for each in targets.chosen)
     if options.engine != "auto" or not of_program or alone or _closed(targets) is not None:
         return None

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         "fetch-arg too long",
         "mangled",  # a fetch that the kernel takes, and reads wrongly
         "not in definitions",  # of this kernel; an eBPF program fetches it
+        "refused program",  # by the verifier
         # Names.
         "unknown name",
         "unknown type",

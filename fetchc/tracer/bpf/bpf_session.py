@@ -655,4 +655,5 @@ def _refused_program(code: Code, labels: dict[str, str], wrong: ProgramRefused) 
         notes.append(f"that is where the program {purpose(step)}{about}")
         notes.append(f"at instruction {wrong.instruction} of {len(code.instructions)}")
     what = "the kernel refused the eBPF program"
-    return TracerError((Diagnostic("FC0717", what, notes=tuple(notes), help=WITHOUT),))
+    said = Diagnostic("FC0717", what, notes=tuple(notes), help=WITHOUT, reason="refused program")
+    return TracerError((said,))
