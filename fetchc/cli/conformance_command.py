@@ -33,10 +33,8 @@ __all__ = ["Row", "Terminal", "document", "run"]
 # ------------------------------------------------------------------------------
 # What ``fetchc conformance`` prints: progress, a table, the JSON form.
 
-_COUNTED = (
-    *("programs", "types", "functions", "expressions", "compared", "traced"),
-    *("refused", "wrong"),
-)
+_OF_TALLY = ("programs", "types", "functions", "expressions", "compared", "traced")
+_COUNTED = (*_OF_TALLY, "refused", "wrong")
 _WIDTH = 160  # of the table, wherever it goes
 
 
@@ -55,7 +53,7 @@ class Row:
     def counts(self) -> dict[str, int]:
         """The numbers that are shown, by name."""
         tally = self.tally
-        counted = {name: getattr(tally, name) for name in _COUNTED[:6]}
+        counted = {name: getattr(tally, name) for name in _OF_TALLY}
         return counted | {"refused": tally.refused.total(), "wrong": self.wrong}
 
 

@@ -42,6 +42,7 @@ from fetchc.conformance.results import (
     Tally,
     as_it_is,
     fetched,
+    place_of,
     printed,
     state_of,
     without,
@@ -259,10 +260,12 @@ def check(
                     number += 1
                     if wrong:
                         failures.append(Failure(family, probe, expression, stage, *wrong))
-                witnessed += [
-                    _Witnessed(family, probe, expression, stage, asked.place(part), part.fetch)
-                    for expression, part in asked.parts or ()
-                ]
+                if asked.parts:
+                    place = place_of(asked.point)
+                    witnessed += [
+                        _Witnessed(family, probe, expression, stage, place, part.fetch)
+                        for expression, part in asked.parts
+                    ]
     if witnessed:
         failures += _by_engines(program, witnessed, engines, lambda: ran(binary, build, folder))
         tally.traced += len(witnessed)
@@ -335,7 +338,7 @@ class _Asked:
         entry, mark = output.addresses[probe.tag]
         name = f"{'give' if stage == 'leave' else 'probe'}_{probe.tag}"
         at = f"+{mark - entry:#x}" if stage == "inner" else None
-        self._point = program.probe(name, at=at, returns=stage == "leave", kernel=KERNEL)
+        self.point = program.probe(name, at=at, returns=stage == "leave", kernel=KERNEL)
         self._machine = _thread(program, output, probe, stage)
         self._refusals = refusals
         self._tally = tally
@@ -343,17 +346,13 @@ class _Asked:
         self.parts: list[tuple[Expression, Part]] | None = None
         """What was fetched, where it is asked for."""
 
-    def place(self, part: Part) -> str:
-        """Where the probe is, as a definition has it."""
-        return self._point.definition((), "fetchc", "ev").split()[1]
-
     def wrong(
         self, expression: Expression, expected: list[int | bytes]
     ) -> tuple[str, object, object] | None:
         """None where the value is right or the refusal is."""
         self._tally.expressions += 1
         try:
-            argument = self._point.compile(expression.text)
+            argument = self.point.compile(expression.text)
             if expression.members:
                 return self._members(expression, argument, expected)
             if expression.kind == "refused":

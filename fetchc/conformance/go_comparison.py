@@ -19,6 +19,7 @@ from fetchc.conformance.results import (
     as_it_is,
     decoded,
     fetched,
+    place_of,
     without,
 )
 from fetchc.diag.diagnostic import Error
@@ -87,7 +88,7 @@ def _compared(
             if wrong is not None:
                 failures.append(GoFailure(types, probe, expression, *wrong))
             elif engines and (parts := asked[expression.stage].kept):
-                place = asked[expression.stage].place
+                place = place_of(asked[expression.stage].point)
                 traced.append(_Traced(probe, number, expression, place, tuple(parts)))
     if traced:
         tally.traced = sum(len(each.parts) for each in traced)
@@ -119,7 +120,8 @@ def _by_engines(
         left = iter(shown[engine])
         for each in traced:
             found: list[list[Value] | str | None] = []
-            for (_, decode), one in zip(each.parts, left, strict=False):
+            for _, decode in each.parts:
+                one = next(left)
                 found.append(one if one in (None, UNREAD) else decoded(one, decode))
             got = _combined(each.expression, found)
             expected = values[0][each.probe.tag, each.number]
@@ -151,7 +153,7 @@ class _Asked:
     """One stop: expressions go in, what is wrong comes out."""
 
     def __init__(self, site: Site, build: GoBuild, tally: Tally, changed: Change) -> None:
-        self._point, self._machine, self._vectors = site.point, site.machine, site.vectors
+        self.point, self._machine, self._vectors = site.point, site.machine, site.vectors
         # Up to Go 1.21 the debug information leaves parameters out: what follows them on the stack
         # is not certain, and results are behind them.
         self._certain = build.version > (1, 21)
@@ -161,11 +163,6 @@ class _Asked:
         self._changed = changed
         self.kept: list[tuple[Fetch, Decode]] = []
         """The fetches of the last expression."""
-
-    @property
-    def place(self) -> str:
-        """Where the probe is, as a definition has it."""
-        return self._point.definition((), "fetchc", "ev").split()[1]
 
     def wrong(
         self, expression: GoExpression, expected: list[int | bytes]
@@ -181,7 +178,7 @@ class _Asked:
         return None if got == expected else (texts, got, expected)
 
     def _fetched(self, expression: GoExpression) -> tuple[object, str]:
-        argument = self._point.compile(expression.text)
+        argument = self.point.compile(expression.text)
         # A text and words have several parts, but for the type that an assertion is compared with.
         whole = argument.whole.parts
         if expression.kind in ("text", "words"):

@@ -16,6 +16,10 @@ from fetchc.ir.fetch import Array, Char, Decode, Fetch, Scalar, Store, Text, Wor
 from fetchc.ir.step_lowering import steps_of
 from fetchc.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.api.probe import Probe
+
 __all__ = [
     "LIMITS",
     "REFUSED",
@@ -27,6 +31,7 @@ __all__ = [
     "by_steps",
     "decoded",
     "fetched",
+    "place_of",
     "printed",
     "state_of",
     "without",
@@ -183,6 +188,11 @@ def by_steps(tree: Fetch, state: State) -> str | None:
     ]
     value = numbers[0] if slot.count is None else tuple(numbers)
     return printed(Outcome(value), tree.store)
+
+
+def place_of(point: Probe) -> str:
+    """Where a probe is: FILE:OFFSET, as a definition has it."""
+    return point.definition((), "fetchc", "ev").split()[1]
 
 
 def printed(outcome: Outcome | Fault, store: Store) -> str | None:

@@ -43,6 +43,7 @@ from fetchc.ir.fetch import (
     Word,
     chain,
 )
+from fetchc.ir.steps import COMM_BYTES
 from fetchc.record import Record, assert_never
 from fetchc.target.bpf_rules import bpf_rules
 from fetchc.target.machines import table
@@ -65,7 +66,6 @@ _FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"\\]|\*/')
 
 
-_COMM_BYTES = 16  # TASK_COMM_LEN
 # How the loader prints a member; the others are promoted to an int.
 _CONVERSIONS = {"__u32": "%u", "__u64": "%llu", "__s64": "%lld", "char": "%c"}
 
@@ -320,7 +320,7 @@ class _Program:
             assert item.computed is not None
             return c_type(item.computed[0].result), name, ""
         if isinstance(item.fetch.value, Comm):
-            return "char", name, str(_COMM_BYTES)
+            return "char", name, str(COMM_BYTES)
         if item.length is not None:
             return "char", name, "TEXT_BYTES"
         match store:

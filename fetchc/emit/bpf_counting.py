@@ -192,7 +192,7 @@ class Counting(StepEmitter):
                 empty = asm.fresh()
                 self._address_and_size(step, self.recorded)
                 asm.jump_if("eq", R9, 0, empty)
-                self._read_contents(step)
+                self._read_block(self._text_place(step))
                 asm.jump_if("ne", R0, 0, self.recorded)
                 asm.place(empty)
                 self._set_contents(step)

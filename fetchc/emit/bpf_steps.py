@@ -579,14 +579,17 @@ class StepEmitter:
         asm.store(R8, word, R9, 4)
         asm.place(done)
 
-    def _read_block(self, at: int, size: int) -> None:
-        # From R7 into the record; R0 is 0 where all of it could be read.
+    def _read_block(self, at: int, size: int | None = None) -> None:
+        # From R7 into the record, R9 bytes without a size; R0 is 0 where all could be read.
         asm = self._asm
 
         def arguments() -> None:
             asm.move(R1, R8)
             asm.compute_with("add", R1, at)
-            asm.constant(R2, size)
+            if size is None:
+                asm.move(R2, R9)
+            else:
+                asm.constant(R2, size)
             asm.move(R3, R7)
 
         self._read_resident(arguments)
@@ -629,7 +632,7 @@ class StepEmitter:
             asm.constant(R9, most)
         asm.place(fits)
         asm.jump_if("eq", R9, 0, done)  # wherever it leads
-        self._read_contents(step)
+        self._read_block(self._text_place(step))
         asm.jump_if("eq", R0, 0, done)
         for _ in range(-(-(most - 1) // PAGE_BYTES)):  # in front of the page with the last byte
             asm.move(R1, R7)
@@ -640,7 +643,7 @@ class StepEmitter:
             asm.move(R9, R1)
             asm.compute("sub", R9, R7)
             asm.jump_if("ge", R9, most + 1, failed)  # it never is: for the verifier
-            self._read_contents(step)
+            self._read_block(self._text_place(step))
             asm.jump_if("eq", R0, 0, partly)
         asm.place(failed)
         asm.constant(R9, 0)
@@ -654,18 +657,6 @@ class StepEmitter:
         self._address(step)
         self.value(R9, step.size)
         self._asm.jump_if("ge", R9, min(step.most, self._room) + 1, longer)
-
-    def _read_contents(self, step: EmitContents) -> None:
-        # R9 bytes from R7; R0 is 0 where all of them could be read.
-        asm, at = self._asm, self._text_place(step)
-
-        def arguments() -> None:
-            asm.move(R1, R8)
-            asm.compute_with("add", R1, at)
-            asm.move(R2, R9)
-            asm.move(R3, R7)
-
-        self._read_resident(arguments)
 
     def _set_contents(self, step: EmitContents) -> None:
         asm = self._asm
