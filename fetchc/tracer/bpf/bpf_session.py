@@ -29,7 +29,7 @@ from fetchc.ir.steps import CPU, Aggregate
 from fetchc.record import Record
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
-from fetchc.tracer.bpf.counting import Counting, Entering, row_of
+from fetchc.tracer.bpf.counting import ENTRY, Counting, Entering, row_of
 from fetchc.tracer.bpf.features import MORE_FILES, WITHOUT, cannot, kernel_refused, running
 from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, thread_number_offset
 from fetchc.tracer.bpf.plan_programs import (
@@ -635,7 +635,7 @@ def _elapsed(counting: Counting | Entering | None) -> tuple[tuple[str, Leaf], ..
     # What the record of a return has of its call: the time, and what the entry has noted.
     if not isinstance(counting, Counting) or not counting.calls:
         return ()
-    noted = [(one.label, Leaf(f"entry {one.label}", one.decode)) for one in counting.noted]
+    noted = [(one.label, Leaf(ENTRY.format(one.label), one.decode)) for one in counting.noted]
     return (ELAPSED, Leaf(ELAPSED, Decode("integer"))), *noted
 
 

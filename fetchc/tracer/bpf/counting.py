@@ -44,7 +44,16 @@ if TYPE_CHECKING:
     Fields = tuple[tuple[str, Fetch], ...]
     Lower = Callable[[Fields, Totals], Program]
 
-__all__ = ["Counting", "Entering", "counting", "entering", "identified", "is_plain", "row_of"]
+__all__ = [
+    "ENTRY",
+    "Counting",
+    "Entering",
+    "counting",
+    "entering",
+    "identified",
+    "is_plain",
+    "row_of",
+]
 
 _KINDS = ("integer", "duration", "enum", "pointer")
 _MOST_STEPS = 512
@@ -167,7 +176,7 @@ def counting(
             values.append(one.replaced(shape=shape))
     kept_apart = [one for label, one in of_entry.items() if label in wanted]
     values += [
-        EventValue(one.label, Leaf(_ENTRY.format(one.label), one.decode)) for one in kept_apart
+        EventValue(one.label, Leaf(ENTRY.format(one.label), one.decode)) for one in kept_apart
     ]
     keyed = plan.replaced(values=tuple(values))
     # A field that no value names continues an object that begins in the field before it.
@@ -186,7 +195,7 @@ def counting(
             computed.append((place, found.term, store_of(found)))
         for known in kept_apart:
             store = store_of(known.numeral)
-            computed.append((_ENTRY.format(known.label), known.numeral.term, store))
+            computed.append((ENTRY.format(known.label), known.numeral.term, store))
         numbers: list[tuple[Term, int, bool]] = []
         for label in dict.fromkeys([label for label, _ in measures]):
             measured = _measured(label, shapes, fetches, of_entry, timed=bool(calls))
@@ -217,7 +226,10 @@ def counting(
 
 
 # Fields of a key that are computed: a value, which multiple of its step a measure has reached.
-_COMPUTED, _STEP, _ENTRY = "computed{}", "step{}", "entry {}"
+_COMPUTED, _STEP = "computed{}", "step{}"
+ENTRY = "entry {}"
+"""The field of a value by its label, which the entry has noted: in keys and in records."""
+
 _STEPS = Scalar("s", 64)
 
 
