@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from fetchc import ceilings
 from tests.live.traced import SECONDS, Traced, build, event, running, trace
 from tests.support.programs import calls, fixture
 from tests.support.tracefs import require_bpf
@@ -211,6 +213,27 @@ def test_a_thread_executes_a_program(
     words = ("--engine", engine, "n", "-x", program, "-f", "work", "--format", "jsonl")
     traced = trace(capfd, *words, "--", sys.executable, "-c", script, program, "calls", "3")
     assert [each["n"] for each in traced.args] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("engine", ["tracefs", "bpf"])
+def test_a_command_has_its_own_limits(
+    program: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    if engine == "bpf":
+        require_bpf()
+    before = signal.getsignal(signal.SIGPROF)
+    limit, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    words = ("--engine", engine, "-x", program, "-f", "work", "--", sys.executable, "-c")
+    script = "import resource; print('EVENT', *resource.getrlimit(resource.RLIMIT_DATA)[:1])"
+    monkeypatch.setattr(ceilings, "_TICK", 0.001)
+    ceilings.watch("")
+    try:
+        while resource.getrlimit(resource.RLIMIT_DATA)[0] == limit:
+            pass  # until the question is bounded by what a program inherits
+        assert trace(capfd, "n", *words, script).program == [f"EVENT {limit}"]
+    finally:
+        ceilings.unwatch()
+        signal.signal(signal.SIGPROF, before)
 
 
 def test_what_the_reader_knows_of_an_event(

@@ -233,12 +233,6 @@ def test_nothing_is_bounded_behind_the_answer() -> None:
     assert signal.getitimer(signal.ITIMER_PROF) == (0.0, 0.0)
 
 
-def test_a_traced_program_has_limits_of_its_own() -> None:
-    # RLIMIT_DATA is inherited: what is started is started behind `unwatch`.
-    source = Path("fetchc/cli/trace_command.py").read_text()
-    assert source.index("unwatch()") < source.index("with terminable(), session:")
-
-
 def test_a_look_within_an_import_leaves_the_import_alone() -> None:
     # The handler imports, which Python before 3.12 does not expect within an import (gh-91351).
     code = """
