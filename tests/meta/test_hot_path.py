@@ -117,7 +117,7 @@ def test_a_listing_of_symbols_loads_no_reader_of_debug_information() -> None:
     loaded = {name for name in _loaded(*C[:2], command="functions") if ".dwarf." in name}
     # What says which linker made the file; a cursor is how all sections are read.
     assert {name.rpartition(".")[2] for name in loaded} <= {
-        "byte_reader", "constants", "dwarf_program", "languages",
+        "byte_reader", "constants", "dwarf_facts", "dwarf_program", "languages",
     }  # fmt: skip
 
 

@@ -8,7 +8,8 @@ program is allocated or converted as.
 
 from __future__ import annotations
 
-from fetchc.debuginfo.dwarf.dwarf_program import DwarfEvidence, DwarfGo, DwarfProgram
+from fetchc.debuginfo.dwarf.dwarf_facts import DwarfEvidence, DwarfGo
+from fetchc.debuginfo.dwarf.dwarf_program import DwarfProgram
 from fetchc.debuginfo.dwarf.go_name_lookup import escaped, package_of, unescaped
 from fetchc.debuginfo.dwarf.subprograms import LOCAL
 from fetchc.debuginfo.elf.elf_file import Elf

@@ -292,7 +292,7 @@ def test_files_that_are_no_programs(tmp_path: Path, content: bytes | None, code:
 def test_answers_are_kept_only_up_to_a_bound(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fetchc.debuginfo.dwarf.dwarf_program.CACHED_ANSWERS", 3)
+    monkeypatch.setattr("fetchc.debuginfo.dwarf.dwarf_facts.CACHED_ANSWERS", 3)
     found = DwarfProgram(str(build(directory, "gcc", "-gdwarf-5", "-O0")))
     for name in ("main", "scopes", "helper", "other", "main", "scopes"):
         assert found.functions_named(name) == found.functions_named(name)
