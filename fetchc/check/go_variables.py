@@ -46,6 +46,7 @@ __all__ = [
     "captured_place",
     "has_slot_for_result",
     "is_in_closure_object",
+    "place_before_store",
     "require_declared",
     "variable_in_scope",
 ]
@@ -323,10 +324,50 @@ def captured_place(site: Site, function: Function, variable: Variable) -> Place 
     return InMemory(register, claim.offset)
 
 
+def place_before_store(site: Site, function: Function, variable: Variable) -> Place | None:
+    """The place of what the closure captured where its slot has not been stored yet.
+
+    It is in the closure's object, while the register of that is unchanged. None where the code has
+    stored it, and of what has no slot for the whole function: there the debug information is right.
+    """
+    if not _is_closure(function) or not variable.outermost or not _has_one_slot(site, variable):
+        return None
+    found = _fills(site, function)
+    load = _load(site, function, variable, found)
+    stored = None if load is None else _stored(site, variable, load, found)
+    if stored is None or stored <= site.address:
+        return None
+    register = _rules(site, function).closure_register
+    assert register is not None
+    if any(one.room == InRegister(register) and one.behind <= site.address for one in found):
+        behind = stored - function.address
+        return Absent("no location", f"the closure's code stores it in its slot up to +{behind:#x}")
+    return captured_place(site, function, variable)
+
+
+def _stored(site: Site, variable: Variable, load: Fill, found: tuple[Fill, ...]) -> Address | None:
+    # Where all words of the variable that ``load`` begins are in its slot.
+    from fetchc.check.probe_site import SiteTypes
+
+    first = load.content
+    if first is None or not isinstance(load.room, InMemory):
+        return None
+    size = SiteTypes(site).size(variable.type) or 0
+    words: dict[int, Address] = {0: load.behind}
+    for fill in found:
+        if isinstance(fill.room, InMemory) and fill.content and not first.address:
+            at = fill.room.offset - load.room.offset
+            if 0 <= at < size and fill.content == first.replaced(offset=first.offset + at):
+                words.setdefault(at, fill.behind)
+    return max(words.values())
+
+
 def is_in_closure_object(site: Site, variable: Variable) -> bool:
     """Whether what is captured as ``&x`` is in the closure's object itself, not its address."""
     function = site.function
-    if not site.entry or function is None or captured_place(site, function, variable) is None:
+    if function is None or captured_place(site, function, variable) is None:
+        return False
+    if not site.entry and place_before_store(site, function, variable) is None:
         return False
     claim, rivals = _found(site, function, variable)
     return claim is not None and claim.address and not rivals

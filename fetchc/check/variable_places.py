@@ -66,9 +66,12 @@ def variable_place(site: Site, variable: Variable, span: Span) -> tuple[Place, D
             ), None
     if not site.entry:
         if site.language.convention_first and variable.kind != "parameter":
-            from fetchc.check.go_variables import require_declared
+            from fetchc.check.go_variables import place_before_store, require_declared
 
             require_declared(site, site.function, variable, span)
+            captured = place_before_store(site, site.function, variable)
+            if captured is not None:
+                return captured, None
         from fetchc.check.availability import body_place, stale_warning
 
         place = body_place(site, site.function, variable)

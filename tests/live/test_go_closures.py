@@ -10,12 +10,16 @@ from __future__ import annotations
 import json
 import subprocess
 from functools import partial
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 import fetchc
 from fetchc import CompileError, Probe
+from fetchc.code.disassembly import instruction_starts
+from fetchc.debuginfo.open_file import open_binary
+from fetchc.quantities import Address, ByteSize
 from fetchc.tracer.events import Plan
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
@@ -174,16 +178,29 @@ def refused(probe: Probe, text: str) -> str | None:
     return None
 
 
-def fetchable(program: Path, expected: dict[str, list[dict[str, object]]]) -> dict[str, list[str]]:
+def fetchable(
+    probes: dict[str, Probe], expected: dict[str, list[dict[str, object]]]
+) -> dict[str, list[str]]:
     """What compiles of what the program tells; the rest is refused as not visible or not known."""
-    opened = fetchc.open(str(program))
     found: dict[str, list[str]] = {}
-    for function, rows in expected.items():
-        for text in rows[0]:
-            code = refused(opened.probe(function), text)
+    for function, probe in probes.items():
+        for text in expected[function][0]:
+            code = refused(probe, text)
             assert code in (None, "FC0201", "FC0401"), (function, text)
             if code is None:
                 found.setdefault(function, []).append(text)
+    return found
+
+
+def before_stores(program: Path, entries: dict[str, Probe]) -> dict[str, Probe]:
+    """Behind each closure's first instruction, where it has not stored what it captured."""
+    opened, read, found = fetchc.open(str(program)), open_binary(str(program)), {}
+    for function, entry in entries.items():
+        assert entry.function is not None
+        begin = Address(entry.address)
+        starts = instruction_starts(read.code(begin, ByteSize(64)), begin, read.architecture)
+        behind = next(islice(starts, 1, None)) - entry.function.address
+        found[function] = opened.probe(function, at=f"+{behind}")
     return found
 
 
@@ -195,19 +212,25 @@ def test_every_captured_value_is_the_programs(
     require_uprobes()
     program = go_program(version, tmp_path, SOURCE, *flags, name="closures")
     wanted = expected(program)
-    found = fetchable(program, wanted)
+    opened = fetchc.open(str(program))
+    entries = {function: opened.probe(function) for function in wanted}
+    found = fetchable(entries, wanted)
     for function, needed in ALWAYS.items():
         assert needed <= set(found.get(function, ())), (function, found)
+    probed = [(entries[function], function, texts) for function, texts in found.items()]
+    if flags:
+        later = before_stores(program, entries)
+        texts_there = fetchable(later, wanted)
+        probed += [(later[function], function, texts) for function, texts in texts_there.items()]
 
     def plans(group: str) -> list[Plan]:
-        opened = fetchc.open(str(program))
         return [
-            opened.probe(function).plan(texts, group, f"e{number}")
-            for number, (function, texts) in enumerate(found.items())
+            probe.plan(texts, group, f"e{number}")
+            for number, (probe, _, texts) in enumerate(probed)
         ]
 
     _, events = watched(plans, [program])
-    for number, (function, texts) in enumerate(found.items()):
+    for number, (_, function, texts) in enumerate(probed):
         seen = [event for event in events if event.name == f"e{number}"]
         assert not [event.faults for event in seen if event.faults]
         shown = [{text: event.args[text] for text in texts} for event in seen]
