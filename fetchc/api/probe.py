@@ -418,11 +418,19 @@ class Probe:
 
         kinds = VARIABLE_GROUPS[text]
         with self._lock:
-            found = visible(self._program, self._found, self._kernel, kinds)
             function = self._found.site.function
+            # Within unoptimized Go a result with a name is a variable like others.
+            named = text == "$locals" and not self.kind.startswith("return")
+            kinds += ("result",) if named else ()
+            found = visible(self._program, self._found, self._kernel, kinds)
             unnamed = function is not None and self._program.result(function) is not None
         # `.dict` of a generic function is the Go compiler's own: no expression names it.
-        names = [one.name for one in found if not one.name.startswith(".")]
+        names = [
+            one.name
+            for one in found
+            if not one.name.startswith(".")
+            and not (named and one.kind == "result" and one.reason is not None)
+        ]
         if not names and kinds == ("result",) and unnamed:
             return ("$retval",)
         return tuple(dict.fromkeys(names))

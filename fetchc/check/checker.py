@@ -198,6 +198,9 @@ def _name(checker: Checker, text: str, line: int | None, span: Span) -> Typed:
             return inherent
     if variable is not None:
         return scope.variable_object(checker, variable, span)
+    if text.startswith("~") and line is None:  # only Go has such names: `~r0` is `~ r0`
+        operand = tree.Name(text[1:], None, span.replaced(start=span.start + 1))
+        return checker.check(tree.Unary("~", operand, span))
     found = scope.find_outside(checker, text, line, span) or _property(checker, text, span)
     if found is None and line is None and text in WORDS:
         from fetchc.check.operators import word

@@ -413,6 +413,10 @@ class _Collecting:
         return body
 
     def _hits(self, probe: Probe, texts: tuple[str, ...]) -> None:
+        if _have_other_names(probe, texts):
+            for part, _ in probe.each():
+                self._hits(part, texts)
+            return
         try:
             ask = _parameters if self._request.by_default else _asked_all
             asked, without = self._each(
@@ -632,6 +636,19 @@ def _once(wanted: list[CheckedArgument]) -> list[CheckedArgument]:
         return distinct(wanted)
     except CompileError as refused:
         raise Refused("", refused.diagnostics) from None
+
+
+def _have_other_names(probe: Probe, texts: tuple[str, ...]) -> bool:
+    """Whether ``texts`` mean different variables at the addresses of a line with a closure."""
+    parts = [part for part, _ in probe.each()]
+    if len({None if part.function is None else part.function.name for part in parts}) == 1:
+        return False
+    for text in texts:
+        try:
+            probe.asked(text)
+        except CompileError:
+            return True
+    return not VARIABLE_GROUPS.keys().isdisjoint(texts)
 
 
 def _unlike(refused: Refused) -> bool:

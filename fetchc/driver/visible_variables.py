@@ -71,13 +71,18 @@ def visible(
     seen: set[str] = set()
     results = 0
     for variable in scope.visible(found.site, function):
-        if not variable.name or variable.name in seen:
+        if not variable.name or variable.name in seen or _is_part(found.site, variable):
             continue  # an inner declaration hides it, and n@LINE picks the outer one
         seen.add(variable.name)
         if not kinds or variable.kind in kinds:
             shown.append(_shown(found, kernel, variable, results))
         results += variable.kind == "result"
     return tuple(shown)
+
+
+def _is_part(site: Site, variable: Variable) -> bool:
+    # Go 1.27 has slots of a string that it took apart as variables, `s.ptr` and `s.len`.
+    return site.language.convention_first and "." in variable.name[1:]
 
 
 def _handed_over(found: ProbePoint, kernel: Kernel) -> list[VisibleVariable]:

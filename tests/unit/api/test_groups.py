@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -11,13 +13,14 @@ from fetchc.cli import main, parse
 from fetchc.cli.add_command import prepared
 from fetchc.tracer.value_shapes import UnavailableShape
 from tests.support.programs import fixture
+from tests.support.toolchains import require
 
 GO = str(fixture("go/dnsforward/go1.27"))
 C = str(fixture("c/layouts/gcc-O0-dwarf4"))
 
 
-def labels(path: str, function: str, text: str) -> dict[str, str]:
-    probe = fetchc.open(path).probe(function, kernel="6.1")
+def labels(path: str, function: str, text: str, at: str | None = None) -> dict[str, str]:
+    probe = fetchc.open(path).probe(function, at, kernel="6.1")
     found = {}
     for one in probe.asked_all(text):
         shape = one.shape
@@ -27,6 +30,25 @@ def labels(path: str, function: str, text: str) -> dict[str, str]:
 
 def test_every_parameter_has_its_name() -> None:
     assert labels(GO, "main.(*server).handleRequest", "$args") == {"s": "", "w": "", "r": ""}
+
+
+def test_parameters_of_go_without_a_name_have_that_of_the_compiler() -> None:
+    features = str(fixture("go/features/go1.27"))
+    assert labels(features, "main.hidden", "$args") == {"~p0": "", "n": "", "~p2": ""}
+
+
+def test_named_results_of_go_are_variables_until_the_return() -> None:
+    features = str(fixture("go/features/go1.27-N-l"))
+    inside = labels(features, "main.(*store).get", "$locals", "main.go:27")
+    assert inside == {"value": "", "found": "", "err": ""}
+    assert labels(features, "main.(*store).get", "$locals") == {}
+
+
+def test_slots_of_parts_of_a_variable_of_go_are_no_variables() -> None:
+    probe = fetchc.open(str(fixture("go/features/go1.27"))).probe("main.event", "+0x3d")
+    names = [one.name for one in probe.variables()]
+    assert "line" in names
+    assert not [one for one in names if "." in one]  # Go 1.27 describes `line.ptr`
 
 
 def test_what_cannot_be_read_has_its_reason() -> None:
@@ -79,3 +101,14 @@ def test_add_takes_what_compile_takes(texts: list[str], capsys: pytest.CaptureFi
     codes = [one.code for _, diagnostics in found.warnings for one in diagnostics]
     assert [f"[{code}]" in printed.err for code in codes] == [True] * len(codes)
     assert ("error" in printed.err) == (found.wanted is None)
+
+
+def test_only_go_has_names_that_begin_with_a_tilde(tmp_path: Path) -> None:
+    require("gcc")
+    source, program = tmp_path / "t.c", tmp_path / "t"
+    source.write_text("int f(int r0, int p1) { return r0 + p1; } int main() { f(1, 2); }")
+    subprocess.run(["gcc", "-g", "-O0", source, "-o", program], check=True, timeout=60)
+    probe = fetchc.open(str(program)).probe("f", kernel="6.1")
+    assert probe.asked("~r0").shape == probe.asked("~(r0)").shape
+    with pytest.raises(fetchc.CompileError, match="no variable `r2`"):
+        probe.asked("~r2")

@@ -64,6 +64,7 @@ CANONICAL = {
     "github.com/miekg/dns.ErrId.err": "github.com/miekg/dns.ErrId.err",
     "größe->größe": "größe->größe",
     "~r0": "~r0",
+    "~p12": "~p12",
     "short.char": "short.char",
     "struct": "struct",
     "map[0]": "map[0]",

@@ -23,6 +23,7 @@ from tests.support.programs import fixture
 C = str(fixture("c/layouts/gcc-O2-dwarf5"))
 RUST = str(fixture("rust/requests/rustc-O0"))
 GO = str(fixture("go/dnsforward/go1.27"))
+CLOSURES = str(fixture("go/features/go1.27-N-l"))
 
 
 def targets(binary: str, *words: str) -> Targets:
@@ -391,3 +392,16 @@ def test_parameters_of_unoptimized_rust_are_behind_the_prologue() -> None:
 def test_what_is_stored_later_and_refused_there_is_refused_as_there() -> None:
     found = targets(RUST, "-f", "requests::handle", "r.id[0]")
     assert codes(found) == [("requests::handle", "r.id[0]", "FC0304")]
+
+
+def test_a_line_with_a_closure_has_the_names_of_each_function() -> None:
+    # `defer func(step int) { done <- step + n }(n + 1)`: the first address is of `main.later`.
+    found = targets(CLOSURES, "step", "-f", "main.go:187")
+    assert [one.plan.function for one in found.chosen] == ["main.later.func1"]
+    assert ("main.later", "step", "FC0201") in codes(found)
+    both = targets(CLOSURES, "$args", "-f", "main.go:187")
+    assert {(one.plan.function, one.labels) for one in both.chosen} >= {
+        ("main.later", ("done", "n")), ("main.later.func1", ("step",))
+    }  # fmt: skip
+    alike = targets(CLOSURES, "$goid", "-f", "main.go:187")
+    assert [one.plan.function for one in alike.chosen] == ["main_go_187"]
