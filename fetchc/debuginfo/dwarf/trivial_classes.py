@@ -2,7 +2,8 @@
 
 By reference goes what is "non-trivial for the purposes of calls": a class with a copy or move
 constructor or a destructor of its own, with virtual functions or bases, or with such a base or
-member. Source: Itanium C++ ABI, 1.1 (definitions) and 3.1.2.3. gcc writes what a class declares
+member. A class without a name declares none of these: a lambda's closure goes as what it captured
+([expr.prim.lambda.closure]). Source: Itanium C++ ABI, 1.1 (definitions) and 3.1.2.3. gcc writes what a class declares
 and, from version 7 on, what of that is defaulted or deleted; clang states the answer. With
 -gstrict-dwarf, up to DWARF 4, both write what is declared alone; of a type unit, and of a partial
 one, the other units say which compiler wrote it.
@@ -78,10 +79,7 @@ class _Question:
             return None
         if die.flag(DW_AT_declaration):
             return None
-        children = list(self._types.info.children(die))
-        if not _own_name(self._types, die) and any(it.tag == DW_TAG_subprogram for it in children):
-            return None  # a lambda's closure; others without a name can declare nothing of this
-        found = [self._of_child(die, child, depth) for child in children]
+        found = [self._of_child(die, child, depth) for child in self._types.info.children(die)]
         if True in found:
             return True
         if None in found or self._may_be_only_moved(die):

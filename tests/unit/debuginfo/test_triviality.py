@@ -54,12 +54,28 @@ struct Boxed { ns::Box<int> box; };
 struct Nested { struct Inner { ~Inner() {} } inner; };
 struct Nameless { union { int a; float b; }; struct { int x; } s; };
 struct NamelessHolds { struct { CopyUser x; } s; };
+inline int seven = 7;
+inline CopyUser &copied() { return *(CopyUser *)&seven; }
+inline auto of_nothing = [](int n) { return n; };
+inline auto of_number = [x = seven](int n) { return n + x; };
+inline auto of_reference = [&r = copied()](int n) { return n + r.a; };
+inline auto of_copy = [c = copied()](int n) { return n + c.a; };
+inline auto of_moved = [m = MoveOnly()](int n) { return n + m.a; };
+inline auto of_closure = [f = of_number](auto n) { return f(n); };
+inline int use_closure = of_closure(1);
+struct ClosureOfNothing { decltype(of_nothing) f; };
+struct ClosureOfNumber { decltype(of_number) f; };
+struct ClosureOfReference { decltype(of_reference) f; };
+struct ClosureOfCopy { decltype(of_copy) f; };
+struct ClosureOfMoved { decltype(of_moved) f; };
+struct ClosureOfClosure { decltype(of_closure) f; };
 """
 NAMES = [
     "Plain CopyUser CopyDefault CopyDefaultOut DtorUser DtorDefault MoveOnly MoveUser Virtual",
     "VirtualBase Holds HoldsArray HoldsConst Derived DerivedPlain Assign Templated Empty",
     "FromAnother Either Static Bits Referring OddCopy AllDeleted Boxed Nested",
-    "Nameless NamelessHolds",
+    "Nameless NamelessHolds ClosureOfNothing ClosureOfNumber ClosureOfReference ClosureOfCopy",
+    "ClosureOfMoved ClosureOfClosure",
 ]
 OWN = " ".join(NAMES).split()
 UNSAID = {"OddCopy", "AllDeleted"}  # refused rather than guessed
