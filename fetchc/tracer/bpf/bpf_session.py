@@ -30,7 +30,7 @@ from fetchc.record import Record
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
 from fetchc.tracer.bpf.counting import ENTRY, Counting, Entering, row_of
-from fetchc.tracer.bpf.features import MORE_FILES, WITHOUT, cannot, kernel_refused, running
+from fetchc.tracer.bpf.features import MORE_FILES, WITHOUT, cannot, refusals, running
 from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, thread_number_offset
 from fetchc.tracer.bpf.plan_programs import (
     RECORDED,
@@ -81,7 +81,6 @@ _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
 _COUNTERS = 16  # bytes: records lost, calls forgotten
 _OPEN_CALLS = 1 << 15
 _LONGEST_FIRST = 4  # bytes of an instruction that a function can begin with
-_KEY = b"\0\0\0\0"
 _FORK = "sched_process_fork"
 
 
@@ -142,6 +141,7 @@ class BpfSession(Session):
         self._filled: list[_Filled] = []
         self._of_kernel: list[tuple[KernelProbe, int, int]] = []  # with programs and links
         self._totals = bytes(_COUNTERS)
+        self._counter_memory: mmap.mmap | None = None  # the counters, until the end
         self._rules, machine = running()
         if machine is None:
             raise cannot(f"programs for `{os.uname().machine}` are not supported")
@@ -151,17 +151,16 @@ class BpfSession(Session):
         self._bpf_ring = BpfRing(self._bpf.barrier)
         self._ring = self._bpf_ring
         try:
-            with shielded():
+            with shielded(), refusals("a ring buffer"):
                 self._process = os.getpid()
                 self._open = True
+                self._bpf.barrier()
                 if "memlock_free" not in self._rules.features:
                     lift_memory_limit()
                 size = self._ring_map()
-                self._counters = self._map("array", 4, _COUNTERS, 1)
+                self._counters = self._map("array", 4, _COUNTERS, 1, shared=True)
+                self._counter_memory = mmap.mmap(self._counters, mmap.PAGESIZE, prot=mmap.PROT_READ)
                 self._bpf_ring.map(self._ring_file, size)
-        except OSError as error:
-            self.close()
-            raise kernel_refused("a ring buffer", error) from error
         except BaseException:
             self.close()
             raise
@@ -211,7 +210,7 @@ class BpfSession(Session):
             aggregate = program.steps[-1]
             assert isinstance(aggregate, Aggregate)
             value_size = Entry.at(len(aggregate.measures))
-            for key, value in self._bpf.entries(filled.file, size, value_size):
+            for key, value in self._entries_of(filled.file, size, value_size):
                 before = filled.read.get(key)
                 if before == value:
                     continue
@@ -224,6 +223,10 @@ class BpfSession(Session):
                 found.append((first, event, row_of(counting, program, record, value, before)))
         found.sort(key=lambda one: one[0])
         yield from [(event, row) for _, event, row in found if row.hits]
+
+    def _entries_of(self, file: int, key: int, value: int) -> Iterator[tuple[bytes, bytes]]:
+        with refusals("to read what was counted"):
+            yield from self._bpf.entries(file, key, value)
 
     def stacks(self, copied: int | None = None) -> None:
         """As that of every session; the copy, or what the kernel walks, is in each record."""
@@ -260,15 +263,12 @@ class BpfSession(Session):
             raise ValueError("the session runs already")
         wanted = sorted(set(pids))
         check_namespace(wanted)
-        with shielded():
-            try:
-                followed = self._follow()
-                for process in wanted:
-                    for threads in all_threads(process):
-                        for thread in threads:
-                            followed[thread] = WAITING if waiting else FOLLOWED
-            except OSError as error:
-                raise kernel_refused("to follow processes", error) from error
+        with shielded(), refusals("to follow processes"):
+            followed = self._follow()
+            for process in wanted:
+                for threads in all_threads(process):
+                    for thread in threads:
+                        followed[thread] = WAITING if waiting else FOLLOWED
 
     def _follow(self) -> mmap.mmap:
         if self._followed is not None:
@@ -310,6 +310,7 @@ class BpfSession(Session):
         """Load and attach what was added."""
         self.entered()
         self._install()
+        self._missed = self._missed_now()  # it is refused now, and not at the end
         self._started = self._running = self._reading = True
 
     # -- programs
@@ -425,11 +426,8 @@ class BpfSession(Session):
             self._links += opened
             self._of_kernel.append((probe, loaded, opened[0]))
         except OSError as error:
-            name = plan.function or plan.event
-            notes = (f"its error is: {error.strerror}", *why_absent(line))
-            raise refused(
-                "FC0705", f"the kernel refused a probe of `{name}`", notes=notes
-            ) from error
+            notes = () if probe.kind in ("event", "tracepoint") else why_absent(line)
+            raise _refused_probe(plan, error, *notes) from error
 
     def _number(self, plan: Plan, program: Program, elapsed: Iterable[tuple[str, Leaf]]) -> int:
         # Of a layout of records: the addresses of a plan can have several.
@@ -508,10 +506,8 @@ class BpfSession(Session):
         )
 
     def _room(self, what: str, key: int, value: int, entries: int) -> int:
-        try:
+        with refusals(f"a map for {what}"):
             return self._map("hash", key, value, entries)
-        except OSError as error:
-            raise kernel_refused(f"a map for {what}", error) from error
 
     def _counting_map(
         self, program: Program, points: Iterable[tuple[Point, ProbedPlace, Plan]]
@@ -519,7 +515,9 @@ class BpfSession(Session):
         aggregate = program.steps[-1]
         assert isinstance(aggregate, Aggregate)
         value = Entry.at(len(aggregate.measures))
-        file = self._room("counts", key_bytes(program), value, self._entries)
+        key = key_bytes(program)
+        file = self._room("counts", key, value, self._entries)
+        list(self._entries_of(file, key, value))  # it is refused now, and not when all is counted
         plans: dict[int, tuple[Decoder, Counting]] = {}
         for point, _, plan in points:
             counting = self._countings[plan.event]
@@ -550,10 +548,7 @@ class BpfSession(Session):
             for file in opened:
                 os.close(file)
         _, probed, plan = found
-        name = plan.function or plan.event
-        notes = (f"its error is: {error.strerror}", f"at {plan.path}:{probed.offset:#x}")
-        help = MORE_FILES if error.errno == errno.EMFILE else WITHOUT
-        return refused("FC0705", f"the kernel refused a probe of `{name}`", notes=notes, help=help)
+        return _refused_probe(plan, error, f"at {plan.path}:{probed.offset:#x}")
 
     def _load(
         self,
@@ -565,11 +560,10 @@ class BpfSession(Session):
         function: int = 0,
     ) -> int:
         try:
-            file = self._bpf.load(
-                code, sleepable=sleepable, multi=multi, kind=kind, function=function
-            )
-        except OSError as error:
-            raise kernel_refused("an eBPF program", error) from error
+            with refusals("an eBPF program"):
+                file = self._bpf.load(
+                    code, sleepable=sleepable, multi=multi, kind=kind, function=function
+                )
         except ProgramRefused as wrong:
             raise _refused_program(code, labels, wrong) from None
         self._descriptors.append(file)
@@ -595,8 +589,8 @@ class BpfSession(Session):
         return self._counted(FORGOTTEN)
 
     def _counted(self, offset: int) -> int:
-        if self._open:
-            self._totals = self._bpf.look_up(self._counters, _KEY, _COUNTERS)
+        if self._counter_memory is not None:
+            self._totals = self._counter_memory[:_COUNTERS]
         return int(struct.unpack_from("=Q", self._totals, offset)[0])
 
     @property
@@ -608,10 +602,11 @@ class BpfSession(Session):
 
     def _missed_now(self) -> tuple[int, int]:
         counted = [0, 0]
-        for probe, program, link in self._of_kernel:
-            counted[probe.returning] += self._bpf.missed_runs(program)
-            if probe.kind == "function" and "kprobe_misses" in self._rules.features:
-                counted[probe.returning] += self._bpf.missed_hits(link)
+        with refusals("to say how many hits were missed"):
+            for probe, program, link in self._of_kernel:
+                counted[probe.returning] += self._bpf.missed_runs(program)
+                if probe.kind == "function" and "kprobe_misses" in self._rules.features:
+                    counted[probe.returning] += self._bpf.missed_hits(link)
         return counted[0], counted[1]
 
     def close(self) -> None:
@@ -619,8 +614,10 @@ class BpfSession(Session):
         if not self._open:
             return
         with shielded():
-            if os.getpid() == self._process and self._started:
-                self._totals = self._bpf.look_up(self._counters, _KEY, _COUNTERS)
+            if self._counter_memory is not None:
+                self._totals = self._counter_memory[:_COUNTERS]
+                self._counter_memory.close()
+                self._counter_memory = None
             self._open = self._reading = self._running = False
             close_links(self._links)
             while self._descriptors:
@@ -644,6 +641,13 @@ def _ring_bytes(buffer_kib: int | None) -> int:
     wanted = _CPU_BYTES * processors if buffer_kib is None else 1024 * buffer_kib * processors
     size = 1 << max(wanted - 1, 1).bit_length()
     return max(_LEAST_BYTES, min(size, _MOST_BYTES))
+
+
+def _refused_probe(plan: Plan, error: OSError, *further: str) -> TracerError:
+    what = f"the kernel refused a probe of `{plan.function or plan.event}`"
+    help = MORE_FILES if error.errno == errno.EMFILE else WITHOUT
+    notes = (f"its error is: {error.strerror}", *further)
+    return refused("FC0705", what, notes=notes, help=help)
 
 
 def _refused_program(code: Code, labels: dict[str, str], wrong: ProgramRefused) -> TracerError:

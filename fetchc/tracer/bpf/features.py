@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+from contextlib import contextmanager
 from functools import lru_cache
 
 from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, Assembler
@@ -29,6 +30,8 @@ from fetchc.tracer.tracefs import refused
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from fetchc.diag.diagnostic import TracerError
     from fetchc.target.bpf_rules import BpfMachine, BpfRules
     from fetchc.target.kernel_versions import Version
@@ -38,7 +41,7 @@ __all__ = [
     "WITHOUT",
     "Refused",
     "cannot",
-    "kernel_refused",
+    "refusals",
     "running",
     "tried",
     "tried_features",
@@ -247,8 +250,16 @@ def cannot(why: str) -> TracerError:
     return refused("FC0718", "eBPF cannot be used for this", notes=(why,), help=help)
 
 
-def kernel_refused(what: str, error: OSError) -> TracerError:
-    """FC0718, for ``raise``: the kernel refused ``what``."""
+@contextmanager
+def refusals(what: str) -> Iterator[None]:
+    """Raise TracerError FC0718 for an OSError of the block: the kernel refused ``what``."""
+    try:
+        yield
+    except OSError as error:
+        raise _kernel_refused(what, error) from error
+
+
+def _kernel_refused(what: str, error: OSError) -> TracerError:
     notes = [f"the kernel refused {what}: {error.strerror}"]
     help = WITHOUT
     if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -259,5 +270,7 @@ def kernel_refused(what: str, error: OSError) -> TracerError:
             notes.append(f"this process lacks {' and '.join(missing)}")
             help = _RIGHTS
         else:
-            notes.append("see /sys/kernel/security/lockdown, and kernel.unprivileged_bpf_disabled")
+            notes.append(
+                "see /sys/kernel/security/lockdown, or what the container's seccomp profile allows"
+            )
     return refused("FC0718", "eBPF cannot be used for this", notes=tuple(notes), help=help)

@@ -153,7 +153,7 @@ def counting_of(
     are what :func:`calls_of` gives of a plan of returns, ``noted`` what their entries note.
     """
     rules, machine = running()
-    if machine is None or "compare_exchange" not in rules.features:
+    if machine is None or not rules.features >= {"programs", "compare_exchange"}:
         return None
 
     def room(program: Program) -> bool:

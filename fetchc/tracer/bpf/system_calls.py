@@ -35,7 +35,7 @@ __all__ = [
     "missing_capabilities",
 ]
 
-_MAP_CREATE, _LOOK_UP, _UPDATE, _LOOK_UP_BATCH = 0, 1, 2, 24
+_MAP_CREATE, _UPDATE, _LOOK_UP_BATCH = 0, 2, 24
 _PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
 _OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 15, 17
 # Byte offsets in struct bpf_prog_info and struct bpf_link_info (of a kprobe): 64 bits each.
@@ -55,7 +55,8 @@ _SLEEPABLE = 1 << 4  # BPF_F_SLEEPABLE
 _SHARED = 1 << 10  # BPF_F_MMAPABLE, from 5.5 on
 _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
 _LICENSE = b"GPL"  # reading memory of programs is for programs under it
-_LOG_BYTES = 1 << 24
+_LOG_BYTES = 1 << 24, 1 << 28  # the second where the end of the log is not in the first
+_LOG_END = 1 << 16  # bytes of it that are looked at
 _NOT_OF_VERIFIER = (errno.EPERM, errno.ENOSYS, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _ENABLE, _SET_BPF = 0x2400, 0x40042408  # PERF_EVENT_IOC_*
 _EVENT_BYTES = 136  # PERF_ATTR_SIZE_VER8
@@ -85,14 +86,12 @@ class Attachment:
 class ProgramRefused(Exception):
     """The verifier refuses a program: in its last words, ``said``, at ``instruction`` if known.
 
-    A log that is too long for its room has other last words (ENOSPC): nothing is known then.
+    ``error`` is the refusal, and ``log`` is empty where its end did not fit.
     """
 
     def __init__(self, error: OSError, log: Sequence[str]) -> None:
         # Behind them are statistics. A line about an instruction begins with its number.
         lines = [line for line in log if line and not line.startswith(_STATISTICS)]
-        if error.errno == errno.ENOSPC:
-            lines = []
         self.said = lines[-1] if lines else os.strerror(error.errno or 0)
         numbers = [line.partition(":")[0] for line in lines]
         listed = [int(number) for number in numbers if number.isdecimal()]
@@ -147,12 +146,6 @@ class Bpf:
         made = struct.pack("=IIIIIII16s", kind, key, value, entries, flags, 0, 0, b"fetchc")
         return self._bpf(_MAP_CREATE, made)
 
-    def look_up(self, file: int, key: bytes, size: int) -> bytes:
-        """The value of ``key``, of ``size`` bytes."""
-        value = ctypes.create_string_buffer(size)
-        self._element(_LOOK_UP, file, key, value)
-        return value.raw
-
     def entries(self, file: int, key: int, value: int) -> Iterator[tuple[bytes, bytes]]:
         """All keys and values of a hash map from which nothing is deleted; sizes are in bytes.
 
@@ -179,14 +172,9 @@ class Bpf:
 
     def update(self, file: int, key: bytes, value: bytes) -> None:
         """Set the value of ``key``."""
-        self._element(_UPDATE, file, key, ctypes.create_string_buffer(value, len(value)))
-
-    def _element(
-        self, command: int, file: int, key: bytes | None, value: ctypes.Array[ctypes.c_char]
-    ) -> None:
-        named = None if key is None else ctypes.create_string_buffer(key, len(key))
-        places = 0 if named is None else ctypes.addressof(named), ctypes.addressof(value)
-        self._bpf(command, struct.pack("=IxxxxQQQ", file, *places, 0))
+        named, given = [ctypes.create_string_buffer(one, len(one)) for one in (key, value)]
+        places = ctypes.addressof(named), ctypes.addressof(given)
+        self._bpf(_UPDATE, struct.pack("=IxxxxQQQ", file, *places, 0))
 
     # -- programs
 
@@ -212,12 +200,18 @@ class Bpf:
         except OSError as refused:
             if refused.errno in _NOT_OF_VERIFIER:
                 raise
-            log = ctypes.create_string_buffer(_LOG_BYTES)
-            try:  # a second time, for the reason
-                return self._load(_KINDS[kind], code, flags, expected, function, log)
-            except OSError as again:
-                said = log.value.decode("utf-8", "replace").splitlines()
-                raise ProgramRefused(again, said) from None
+            said: list[str] = []
+            for size in _LOG_BYTES:  # again, for the reason
+                log = ctypes.create_string_buffer(size)
+                try:
+                    return self._load(_KINDS[kind], code, flags, expected, function, log)
+                except OSError as again:
+                    said = log.value[-_LOG_END:].decode("utf-8", "replace").splitlines()
+                    # From Linux 6.4 on the room has the end of a log that is longer.
+                    if again.errno != errno.ENOSPC or _has_its_end(said):
+                        break
+                    said = []
+            raise ProgramRefused(refused, said) from None
 
     def _load(
         self,
@@ -239,7 +233,7 @@ class Bpf:
             place(instructions),
             place(license),
             0 if log is None else 1,
-            0 if log is None else _LOG_BYTES,
+            0 if log is None else len(log),
             0 if log is None else place(log),
             0,
             flags,
@@ -399,6 +393,11 @@ class Bpf:
         return opened
 
 
+def _has_its_end(log: Sequence[str]) -> bool:
+    # Whether a verifier's log ends as all that get to their end: with statistics.
+    return any(line.startswith(_STATISTICS[0]) for line in log[-4:])
+
+
 def close_links(links: list[int]) -> None:
     """Close links, and empty the list.
 
@@ -422,9 +421,13 @@ def close_links(links: list[int]) -> None:
 
 
 def lift_memory_limit() -> None:
-    """For kernels before 5.11, which count maps and programs for RLIMIT_MEMLOCK."""
+    """For kernels before 5.11, which count maps and programs for RLIMIT_MEMLOCK.
+
+    Without CAP_SYS_RESOURCE the limit stays, and the kernel refuses what is beyond it.
+    """
     infinite = resource.RLIM_INFINITY
-    resource.setrlimit(resource.RLIMIT_MEMLOCK, (infinite, infinite))
+    with suppress(ValueError):
+        resource.setrlimit(resource.RLIMIT_MEMLOCK, (infinite, infinite))
 
 
 def missing_capabilities(wanted: Sequence[str]) -> tuple[str, ...]:
