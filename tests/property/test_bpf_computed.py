@@ -14,14 +14,13 @@ from fetchc.emit.bpf_steps import (
     Maps,
     Point,
 )
-from fetchc.ir import arithmetic
+from fetchc.ir import arithmetic, term_operators
 from fetchc.ir.arithmetic import RULES, TRUTH, Number
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Decode, Deref, Fetch, Register, Scalar
 from fetchc.ir.step_lowering import Totals, counting_steps, steps_of
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
-from fetchc.tracer.bpf import computed_terms
 from fetchc.tracer.bpf.computed_terms import multiples, numeral
 from fetchc.tracer.computed_values import operation
 from fetchc.tracer.value_shapes import Guard, Leaf, OperandShape, OperationShape
@@ -208,6 +207,6 @@ def test_a_wrong_sign_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
                            Decode("integer", 8, True))  # fmt: skip
     thread = Thread(-7 & 0xFF, 2, None)
     check(shape, thread, 3)
-    monkeypatch.setattr(computed_terms, "_magnitude", lambda term: term)
+    monkeypatch.setattr(term_operators, "_magnitude", lambda term: term)
     with pytest.raises(AssertionError):
         check(shape, thread, 3)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from fetchc.ir.arithmetic import Number
 from fetchc.ir.fetch import Calculated, Contents, Decode, Deref, OfHit, Part, Scalar, Text
 from fetchc.ir.steps import NANOSECONDS
+from fetchc.ir.term_operators import Numeral
 from fetchc.record import Record, assert_never
-from fetchc.tracer.bpf.computed_terms import Numeral, compared, guards_fail, numeral
+from fetchc.tracer.bpf.computed_terms import compared, guards_fail, numeral
 from fetchc.tracer.bpf.counting import is_plain
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts, comparison
 from fetchc.tracer.value_shapes import Leaf, StringShape
