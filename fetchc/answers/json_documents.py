@@ -14,6 +14,7 @@ from fetchc.ir.fetch import (
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Image,
     Immediate,
     KernelValue,
@@ -146,7 +147,7 @@ def value_document(value: Value, word_bytes: int) -> dict[str, Any]:
             begin = {"kind": "image", "offset": offset}
         case KernelValue(_, text):
             begin = {"kind": "kernel", "text": text}
-        case Deref() | Cursor() | Walk() | Contents():
+        case Deref() | ElementAddress() | Cursor() | Walk() | Contents():
             raise AssertionError("a load below the innermost value")
         case _:
             assert_never(base)

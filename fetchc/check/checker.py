@@ -44,7 +44,7 @@ class Checker(SiteTypes):
     subexpressions.
     """
 
-    __slots__ = ("_rules", "assumptions", "walk", "warnings")
+    __slots__ = ("_rules", "assumptions", "index", "walk", "warnings")
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -52,6 +52,7 @@ class Checker(SiteTypes):
         self.warnings: list[Diagnostic] = []
         self.assumptions: list[Assumption] = []  # as they are met
         self.walk: Walked | None = None  # what the expression is an element of
+        self.index: Span | None = None  # one by which an address is computed
 
     def check(self, node: tree.Expression) -> Typed:
         """The meaning of ``node`` at the checker's site.
@@ -313,7 +314,7 @@ def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:
 
         node = fold_bounds(checker, node)
         if isinstance(node, tree.Index) and not isinstance(node.index, int):
-            from fetchc.check.operators import element
+            from fetchc.check.varying_index import element
 
             return element(checker, node, node.index)
     cuts = isinstance(node, tree.Range) or isinstance(node.base, tree.Range)

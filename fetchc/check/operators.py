@@ -22,10 +22,8 @@ from fetchc.check.typed_tree import (
 from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.ir.arithmetic import DOUBLE, TRUTH, Number
 from fetchc.program.types import (
-    ArrayType,
     BoolType,
     ChannelType,
-    CharType,
     FloatType,
     FunctionType,
     InterfaceType,
@@ -39,7 +37,6 @@ from fetchc.program.types import (
 from fetchc.quantities import ByteOffset, ByteSize
 from fetchc.record import assert_never
 from fetchc.syntax import tree
-from fetchc.syntax.expression_actions import not_a_number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +48,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["element", "extreme", "operation", "word"]
+__all__ = ["extreme", "operand_of", "operation", "word"]
 
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _SHIFTS = frozenset(("<<", ">>"))
@@ -122,7 +119,7 @@ def _truth_type(checker: Checker) -> TypeId:
 # Operands: what they are as numbers, and to which type both go.
 
 
-def _operand(checker: Checker, node: Typed, operator: str, at: Span) -> tuple[Typed, Number]:
+def operand_of(checker: Checker, node: Typed, operator: str, at: Span) -> tuple[Typed, Number]:
     """The operand as a number. Raises CompileError FC0308 where it is none."""
     node = decayed(checker, node)
     resolved = checker.resolved(node.type)
@@ -199,8 +196,8 @@ def _both(
 ) -> tuple[Typed, Typed, Number, TypeId]:  # fmt: skip
     """The two operands, the number that both are taken as, and its type."""
     at = node.operator_span if isinstance(node, tree.Binary) else node.span
-    left, first = _operand(checker, left, operator, at)
-    right, second = _operand(checker, right, operator, at)
+    left, first = operand_of(checker, left, operator, at)
+    right, second = operand_of(checker, right, operator, at)
     if checker.site.language.arithmetic in _STRICT:
         return left, right, *_same(checker, (left, right), (first, second), operator, at)
     pointers = [isinstance(checker.resolved(one.type), PointerType) for one in (left, right)]
@@ -290,7 +287,7 @@ def _negated(checker: Checker, operand: Typed, span: Span) -> Typed:
 def _of_one(checker: Checker, operator: str, operand: Typed, span: Span) -> Typed:
     # `!x` of an integer is its complement in Rust, and no expression of Go.
     at = _first(span)
-    operand, number = _operand(checker, operand, operator, at)
+    operand, number = operand_of(checker, operand, operator, at)
     rules = checker.site.language.arithmetic
     if operator == "!" and rules == "rust" and number.bits > 1:
         operator = "~"
@@ -329,7 +326,7 @@ def _truth(
     operands, given = [], []
     for side in sides:
         operand, before = _assuming(checker, side)
-        operand, number = _operand(checker, operand, operator, side.span)
+        operand, number = operand_of(checker, operand, operator, side.span)
         if number.bits > 1 and checker.site.language.arithmetic != "c":
             raise _not_bool(checker, operator, operand, side.span)
         operands.append(operand)
@@ -349,7 +346,7 @@ def _assuming(checker: Checker, node: tree.Expression) -> tuple[Typed, tuple[Ass
 
 def _ternary(checker: Checker, node: tree.Ternary) -> Typed:
     condition, first = _assuming(checker, node.condition)
-    condition, truth = _operand(checker, condition, "?:", node.condition.span)
+    condition, truth = operand_of(checker, condition, "?:", node.condition.span)
     if truth.bits > 1 and checker.site.language.arithmetic != "c":
         raise _not_bool(checker, "?:", condition, node.condition.span)
     left, second = _assuming(checker, node.if_true)
@@ -427,8 +424,8 @@ def _folded(
 def _shift(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Typed:
     # The count has a type of its own: the result is of the first operand's.
     at = node.operator_span
-    left, number = _operand(checker, left, node.operator, at)
-    right, count = _operand(checker, right, node.operator, at)
+    left, number = operand_of(checker, left, node.operator, at)
+    right, count = operand_of(checker, right, node.operator, at)
     for one, its in ((left, number), (right, count)):
         if its.floating or isinstance(checker.resolved(one.type), PointerType):
             raise _unfit(checker, node.operator, at, one, "an operator of integers")
@@ -436,42 +433,6 @@ def _shift(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Ty
     wide = number if strict else _promoted(checker, left, number)
     type = left.type if wide == number else _type(checker, wide)
     return _computed(checker, node.operator, (left, right), wide, type, node.span)
-
-
-# ------------------------------------------------------------------------------
-# An element by an index that is known when the program runs.
-
-_MOST = 64  # elements of an array that a reader fetches to select one
-
-
-def element(checker: Checker, node: tree.Index, index: tree.Expression) -> Typed:
-    """``codes[n]``: of a short array of numbers, all of which a reader fetches.
-
-    Raises CompileError FC0101 for others, FC0303 for an index that is no integer.
-    """
-    from fetchc.check.indexing import element_at, element_storage
-
-    base = checker.check(node.base)
-    number, its = _operand(checker, checker.check(index), "[]", node.index_span)
-    if its.floating or isinstance(checker.resolved(number.type), PointerType):
-        spelled = checker.spell(number.type)
-        raise reject("FC0303", f"an index is an integer, and this is a `{spelled}`",
-                     node.index_span, "not a whole number")  # fmt: skip
-    storage = element_storage(checker, base, node.span)
-    resolved = checker.resolved(storage.type)
-    first = element_at(checker, base, 0, node.span, node.index_span)
-    own = number_of(checker, first)
-    pointed = checker.resolved(first.type)
-    text = isinstance(pointed, PointerType) and isinstance(
-        checker.resolved(pointed.target), CharType
-    )
-    count = resolved.count if isinstance(resolved, ArrayType) else None
-    if own is None or text or not count or count > _MOST:
-        raise not_a_number(node.index_span)
-    each = tuple(
-        [element_at(checker, base, one, node.span, node.index_span) for one in range(count)]
-    )
-    return _computed(checker, "[]", (number, *each), own, first.type, node.span)
 
 
 # ------------------------------------------------------------------------------
@@ -504,7 +465,7 @@ def _moved(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Ty
     if isinstance(right, Constant) and not _is_computed(left):
         steps = right.value if operator == "+" else -right.value
         return Shift(left, ByteOffset(steps * stride), left.type, node.span)
-    right, number = _operand(checker, right, operator, node.operator_span)
+    right, number = operand_of(checker, right, operator, node.operator_span)
     if number.floating:
         return None
     signed = Number(address.bits, True)

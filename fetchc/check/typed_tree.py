@@ -32,6 +32,7 @@ __all__ = [
     "Convert",
     "Dispatched",
     "FloatConstant",
+    "Indexed",
     "Located",
     "Operation",
     "Pointee",
@@ -105,6 +106,20 @@ class Shift(Record):
 
     base: Typed
     offset: ByteOffset
+    type: TypeId
+    span: Span
+
+
+class Indexed(Record):
+    """The pointer ``base`` moved by ``index`` elements of ``each`` bytes; ``index`` is a number.
+
+    There are ``count`` elements, and another index leads nowhere. None: no type says how many.
+    """
+
+    base: Typed
+    index: Typed
+    each: int
+    count: Typed | None
     type: TypeId
     span: Span
 
@@ -274,6 +289,7 @@ Typed = (
     | Subobject
     | Pointee
     | Shift
+    | Indexed
     | Address
     | Convert
     | Ranged

@@ -39,7 +39,7 @@ TITLES = {
     "FC0311": "the type is only declared, or has no size",
     "FC0312": "the value does not fit into one fetch-arg",
     "FC0313": "a type assertion that always fails",
-    "FC0314": "the elements of a container have to be walked",
+    "FC0314": "only an eBPF program can find the elements",
     "FC0401": "the variable has no location at the probe point",
     "FC0402": "the value is in a vector register",
     "FC0403": "the variable is thread-local",

@@ -68,6 +68,10 @@ def compile_argument(
     node = checker.check(argument.expression)
     if checker.walk is not None:
         raise _walked(checker.walk)
+    if checker.index is not None:
+        what = "a fetch-arg cannot compute the place of an element"
+        help = "`fetchc trace` reads it: an eBPF program computes the place"
+        raise reject("FC0314", what, checker.index, "this index varies", help=help)
     computed = given = None
     if computes:
         from fetchc.lower.operation_plan import calculation

@@ -29,6 +29,7 @@ from fetchc.ir.fetch import (
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Image,
     Immediate,
     KernelValue,
@@ -483,7 +484,9 @@ class _Program:
                 return _sum(counter, offset - self._event.offset)
             case Immediate(value) | Absolute(value):
                 return f"{value & (1 << 64) - 1:#x}ULL"
-            case Comm() | KernelValue() | Deref() | Cursor() | Walk() | Contents():
+            case (
+                Comm() | KernelValue() | Deref() | ElementAddress() | Cursor() | Walk() | Contents()
+            ):
                 raise self._cannot(item, "the kernel alone has it")
             case _:
                 assert_never(base)

@@ -36,6 +36,7 @@ from fetchc.ir.fetch import (
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Image,
     Immediate,
     KernelValue,
@@ -240,7 +241,7 @@ class _Values:
                 return self._load(self.address(value))
             case KernelValue():
                 return f"(uint64){self._named(value)}"
-            case Absolute() | Image() | Comm() | Cursor() | Walk() | Contents():
+            case Absolute() | Image() | Comm() | ElementAddress() | Cursor() | Walk() | Contents():
                 raise AssertionError(f"not a word: {value!r}")
             case _:
                 assert_never(value)

@@ -26,6 +26,7 @@ from fetchc.ir.fetch import (
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Image,
     Immediate,
     KernelValue,
@@ -234,7 +235,16 @@ class _Probe:
                 return f'register("{self._machine["instruction_pointer"]}")'
             case Immediate(value) | Absolute(value):
                 return str(value - (1 << 64) if value >> 63 == 1 else value)
-            case ReturnValue() | Comm() | KernelValue() | Deref() | Cursor() | Walk() | Contents():
+            case (
+                ReturnValue()
+                | Comm()
+                | KernelValue()
+                | Deref()
+                | ElementAddress()
+                | Cursor()
+                | Walk()
+                | Contents()
+            ):
                 raise self._cannot(item, "the kernel alone has it")
             case _:
                 assert_never(base)

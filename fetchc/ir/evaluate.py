@@ -7,18 +7,25 @@ a core file, or bytes.
 
 from __future__ import annotations
 
+from fetchc.ir.evaluate_steps import calculated
 from fetchc.ir.fetch import (
     Absolute,
     Array,
     Bits,
+    Calculated,
+    Chosen,
     Comm,
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Fetch,
     Image,
     Immediate,
     KernelValue,
+    OfEntry,
+    OfHit,
+    Part,
     Register,
     ReturnValue,
     Scalar,
@@ -38,13 +45,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from fetchc.ir.fetch import Store, Value
+    from fetchc.ir.fetch import Store, Term, Value
 
     Read = Callable[[int, int], bytes | None]
     Element = int | bytes | None
 
 __all__ = ["Fault", "Outcome", "State", "evaluate", "listing"]
 
+_MASK = (1 << 64) - 1
 _TEXT_BYTES = 4096  # MAX_STRING_SIZE, with the NUL
 _CHUNK = 256  # text is read in pieces that do not cross a page
 
@@ -109,7 +117,8 @@ def evaluate(fetch: Fetch, state: State) -> Outcome | Fault:
     if isinstance(value, Comm):
         return Outcome(state.comm)
     if not isinstance(value, Deref):
-        return Outcome(_from_register(_base(value, state), store, state))
+        word = _base(value, state)
+        return word if isinstance(word, Fault) else Outcome(_from_register(word, store, state))
     place = _address(value, state)
     if isinstance(place, Fault):
         return place
@@ -136,7 +145,10 @@ def _address(load: Deref, state: State) -> int | Fault:
     while isinstance(value, Deref):
         offsets.append(value.offset)
         value = value.base
-    place = _base(value, state) + offsets.pop()
+    base = _base(value, state)
+    if isinstance(base, Fault):
+        return base
+    place = base + offsets.pop()
     while offsets:
         raw, faulted = _load(place, state.word_bytes, state)
         if faulted:
@@ -145,7 +157,7 @@ def _address(load: Deref, state: State) -> int | Fault:
     return state.wrapped(place)
 
 
-def _base(value: Value, state: State) -> int:
+def _base(value: Value, state: State) -> int | Fault:
     match value:
         case Register(name):
             return state.registers[name]
@@ -164,10 +176,54 @@ def _base(value: Value, state: State) -> int:
             return address
         case Image(offset):
             return state.bias + offset
+        case ElementAddress(address):
+            return _term(address, state)
         case Comm() | Deref() | KernelValue() | Cursor() | Walk() | Contents():
             raise AssertionError(f"not the base of a number: {value!r}")
         case _:
             assert_never(value)
+
+
+def _term(term: Term, state: State) -> int | Fault:
+    # In 64 bits; a fault where one of its loads fails.
+    match term:
+        case int():
+            return term & _MASK
+        case Calculated(operation=operation, left=left, right=right):
+            two = _terms((left, right), state)
+            return two if isinstance(two, Fault) else calculated(operation, *two)
+        case Chosen(condition=condition, nonzero=nonzero, zero=zero):
+            three = _terms((condition, nonzero, zero), state)
+            return three if isinstance(three, Fault) else three[1 if three[0] else 2]
+        case Part(base=base, offset=offset, size=size, when=when):
+            wanted = 1 if when is None else _term(when, state)
+            if isinstance(wanted, Fault) or not wanted:
+                return wanted
+            start = _term(base, state)
+            return start if isinstance(start, Fault) else _number_at(start + offset, size, state)
+        case Deref():
+            place = _address(term, state)
+            return place if isinstance(place, Fault) else _number_at(place, 8, state)
+        case OfHit() | OfEntry():
+            raise AssertionError(f"no part of an address: {term!r}")
+        case _:
+            word = _base(term, state)
+            return word if isinstance(word, Fault) else word & _MASK
+
+
+def _terms(terms: tuple[Term, ...], state: State) -> list[int] | Fault:
+    found = []
+    for one in terms:
+        value = _term(one, state)
+        if isinstance(value, Fault):
+            return value
+        found.append(value)
+    return found
+
+
+def _number_at(place: int, size: int, state: State) -> int | Fault:
+    raw, faulted = _load(place, size, state)
+    return Fault(state.wrapped(place)) if faulted else state.number(raw)
 
 
 def _load(address: int, size: int, state: State) -> tuple[bytes, bool]:

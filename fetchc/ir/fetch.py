@@ -12,6 +12,10 @@ from __future__ import annotations
 from fetchc.diag.diagnostic import reject
 from fetchc.record import Record, assert_never
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 __all__ = [
     "ELEMENTS",
     "TEXT_BYTES",
@@ -26,6 +30,7 @@ __all__ = [
     "Cursor",
     "Decode",
     "Deref",
+    "ElementAddress",
     "Fetch",
     "Image",
     "Immediate",
@@ -52,6 +57,7 @@ __all__ = [
     "element_of",
     "fixed_bytes",
     "is_address",
+    "mapped",
     "number",
     "relocated",
     "type_text",
@@ -173,6 +179,15 @@ class Contents(Record):
     most: int
 
 
+class ElementAddress(Record):
+    """The address of an element by an index that is computed; only eBPF programs have it.
+
+    ``address`` fails where the index is out of range, and with it each load from there.
+    """
+
+    address: Term
+
+
 Value = (
     Register
     | StackPointer
@@ -187,6 +202,7 @@ Value = (
     | Cursor
     | Walk
     | Contents
+    | ElementAddress
 )
 
 
@@ -366,8 +382,26 @@ def relocated(value: Value, image: int) -> Value:
             return Deref(relocated(base, image), offset, user)
         case Image(offset=offset):
             return Absolute(image + offset)
+        case ElementAddress(address=address):
+            return ElementAddress(mapped(address, lambda one: relocated(one, image)))
         case _:
             return value
+
+
+def mapped(term: Term, change: Callable[[Value], Term]) -> Term:
+    """The term with what ``change`` makes of each value that it is computed from."""
+    match term:
+        case int() | OfHit() | OfEntry():
+            return term
+        case Part(base=base, when=when):
+            moved = None if when is None else mapped(when, change)
+            return term.replaced(base=mapped(base, change), when=moved)
+        case Calculated(operation=operation, left=left, right=right):
+            return Calculated(operation, mapped(left, change), mapped(right, change))
+        case Chosen(condition=condition, nonzero=nonzero, zero=zero):
+            return Chosen(*[mapped(one, change) for one in (condition, nonzero, zero)])
+        case _:
+            return change(term)
 
 
 # ------------------------------------------------------------------------------
@@ -466,6 +500,8 @@ def _innermost(value: Value) -> str:
             raise reject("FC0405", "the kernel cannot fetch an address, only what it holds")
         case Deref():  # taken apart by the caller
             raise AssertionError("a dereference below the innermost value")
+        case ElementAddress():
+            raise reject("FC0314", "a fetch-arg cannot compute the place of an element")
         case Cursor() | Walk() | Contents():
             raise AssertionError(f"no fetch-arg: {value!r}")
         case _:

@@ -19,6 +19,7 @@ from fetchc.ir.fetch import (
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Fetch,
     Image,
     Immediate,
@@ -156,7 +157,7 @@ def base_name(value: Value) -> str:
             return "symbol"
         case Deref(user=user):
             return "user_dereference" if user else "dereference"
-        case Cursor() | Walk() | Contents():
+        case Cursor() | Walk() | Contents() | ElementAddress():
             raise AssertionError(f"no fetch-arg: {value!r}")
         case _:
             assert_never(value)
@@ -313,6 +314,11 @@ def _chain(value: Value) -> list[Value]:
 def _shape(chain: list[Value]) -> list[Finding]:
     # What has no text at all, or one that means something else.
     base = chain[-1]
+    if isinstance(base, ElementAddress):
+        what = "a fetch-arg cannot compute the place of an element"
+        help = "`fetchc trace` fetches it with an eBPF program"
+        found = Diagnostic("FC0314", what, help=help, reason="not in definitions")
+        return [(found, base)]
     if is_address(base):
         if len(chain) == 1:
             return [(_address_itself(), base)]
@@ -375,7 +381,7 @@ def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
                 found = _range("constant", constant, -(1 << 63), (1 << 64) - 1)
             case Register() | StackPointer() | ReturnValue() | Comm() | Absolute() | Image():
                 pass
-            case KernelValue() | Cursor() | Walk() | Contents():
+            case KernelValue() | Cursor() | Walk() | Contents() | ElementAddress():
                 pass
             case _:
                 assert_never(value)

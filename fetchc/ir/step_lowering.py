@@ -18,6 +18,7 @@ from fetchc.ir.fetch import (
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Fetch,
     Image,
     Immediate,
@@ -426,6 +427,8 @@ class _Lowering:
                 return self._loaded(*self._address(value, name), _WORD_BYTES, name)
             case Cursor(number=number):
                 return self._plain(ReadCursor(number), name)
+            case ElementAddress(address=address):
+                return self._term(address, name)
             case Absolute() | Image() | Comm() | Walk() | Contents():
                 raise AssertionError(f"no number: {value!r}")
             case _:
@@ -454,6 +457,8 @@ class _Lowering:
                 return self._plain(Arithmetic("add", self._plain(LoadBias(), name), start), name)
             case Absolute(address=address):
                 return self._plain(Constant(address & _MASK), name)
+            case KernelValue(rule="symbol", loads=0):
+                return self._symbol(term, name)
             case Calculated(operation=operation, left=left, right=right):
                 both = self._term(left, name), self._term(right, name)
                 return self._plain(Arithmetic(operation, *both), name)

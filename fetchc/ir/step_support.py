@@ -7,6 +7,7 @@ from fetchc.ir.fetch import (
     Chosen,
     Contents,
     Deref,
+    ElementAddress,
     Fetch,
     KernelValue,
     OfEntry,
@@ -38,6 +39,7 @@ __all__ = [
     "is_array",
     "symbol_of",
     "unsupported",
+    "values_in",
 ]
 
 TASK_NAME = "$COMM"
@@ -60,13 +62,15 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = (), symbols: Symbols = (
     """
     value: Value = fetch.value
     if isinstance(value, Walk):
-        starts = [one for term in value.start for one in _values_in(term)]
+        starts = [one for term in value.start for one in values_in(term)]
         return _unsupported_one(starts, context, symbols)
     if isinstance(value, Contents):
-        size = () if value.size is None else _values_in(value.size)
+        size = () if value.size is None else values_in(value.size)
         return _unsupported_one([value.start, *size], context, symbols)
     while isinstance(value, Deref):
         value = value.base
+    if isinstance(value, ElementAddress):
+        return _unsupported_one(values_in(value.address), context, symbols)
     if isinstance(value, KernelValue) and value.rule in _OF_SYMBOLS:
         if symbol_of(value) not in dict(symbols):
             return f"`{body(fetch)}` is at a symbol of the kernel"
@@ -93,16 +97,22 @@ def begins_at(fetch: Fetch) -> Iterator[Value]:
     value = fetch.value
     match value:
         case Walk(start=start):
-            starts = [one for term in start for one in _values_in(term)]
+            starts = [one for term in start for one in values_in(term)]
         case Contents(start=first, size=size):
-            starts = [first, *(() if size is None else _values_in(size))]
+            starts = [first, *(() if size is None else values_in(size))]
         case _:
             starts = [value]
     for one in starts:
-        yield chain(one)[0]
+        begin = chain(one)[0]
+        if isinstance(begin, ElementAddress):
+            for inner in values_in(begin.address):
+                yield from begins_at(Fetch(inner, Word()))
+        else:
+            yield begin
 
 
-def _values_in(term: Term) -> Iterator[Value]:
+def values_in(term: Term) -> Iterator[Value]:
+    """The values that a term is computed from."""
     match term:
         case int() | OfHit() | OfEntry():
             return
@@ -116,7 +126,7 @@ def _values_in(term: Term) -> Iterator[Value]:
             yield term
             return
     for part in parts:
-        yield from _values_in(part)
+        yield from values_in(part)
 
 
 def _is_in(store: Store, slot: Slot) -> bool:

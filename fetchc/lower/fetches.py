@@ -11,6 +11,7 @@ from fetchc.check.typed_tree import (
     Convert,
     Dispatched,
     FloatConstant,
+    Indexed,
     Located,
     Operation,
     Pointee,
@@ -220,7 +221,7 @@ def where(site: Site, node: Typed) -> Where:
             return ImplicitValue(value)
         case Special():
             return InValue(_special(site, node), 0, _bytes(site, node))
-        case Shift() | Address():
+        case Shift() | Address() | Indexed():
             return _address(site, node)
         case Ranged():
             raise reject(
@@ -231,6 +232,10 @@ def where(site: Site, node: Typed) -> Where:
                 help="put the range at the end of the expression",
                 reason="several fetch-args",
             )
+        case Operation(operator="[]"):
+            from fetchc.lower.element_addresses import selected
+
+            return pointed(site, selected(site, node))
         case Computed() | Conditional() | Dispatched() | Operation() | FloatConstant():
             from fetchc.lower.no_fetch import part_of_computed
 
@@ -269,6 +274,10 @@ def pointer(site: Site, node: Typed) -> tuple[Value, int]:
         case Shift(base=base, offset=offset):
             value, start = pointer(site, base)
             return value, start + offset
+        case Indexed():
+            from fetchc.lower.element_addresses import element_address
+
+            return element_address(site, node, pointer, number), 0
         case Convert(base=base):
             return pointer(site, base)
         case Constant(value=value):
@@ -419,7 +428,7 @@ def _special(site: Site, node: Special) -> Value:
             return Register(site.architecture.result) if site.leaving else ReturnValue()
 
 
-def _address(site: Site, node: Shift | Address) -> Where:
+def _address(site: Site, node: Shift | Address | Indexed) -> Where:
     value, offset = pointer(site, node)
     if offset == 0 and not is_address(value):
         if isinstance(value, Deref):

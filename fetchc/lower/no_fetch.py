@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check.locations import describe_place
 from fetchc.check.probe_site import steps
-from fetchc.check.typed_tree import Computed, Convert, FloatConstant, Operation, Shift
+from fetchc.check.typed_tree import Computed, Convert, FloatConstant, Indexed, Operation, Shift
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import (
     Absent,
@@ -278,6 +278,6 @@ def leads_to_user(site: Site, node: Typed) -> bool:
                     break
                 if target.qualifier == USER:
                     return True
-        if not isinstance(node, Convert | Shift):
+        if not isinstance(node, Convert | Shift | Indexed):
             return False
         node = node.base  # a cast, and adding to it, does not move what it leads to

@@ -703,7 +703,7 @@ def not_a_number(span: Span) -> CompileError:
         "not a number",
         notes=(
             "a fetch-arg is fixed when the probe is set: its indices cannot vary",
-            "`fetchc trace` selects by a variable from an array of up to 64 numbers",
+            "`fetchc trace` takes one index that varies between brackets: `codes[n]`",
         ),
         help="write a number, or a range: `[0:4]`; `fetchc trace` shows whole lists",
     )

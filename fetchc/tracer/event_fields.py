@@ -17,6 +17,7 @@ from fetchc.ir.fetch import (
     Contents,
     Cursor,
     Deref,
+    ElementAddress,
     Fetch,
     Image,
     Immediate,
@@ -33,7 +34,9 @@ from fetchc.ir.fetch import (
     chain,
     fixed_bytes,
     is_address,
+    mapped,
 )
+from fetchc.ir.step_support import values_in
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
@@ -411,7 +414,7 @@ class Fields:
                 # A constant that the user wrote: there may be no memory.
                 pointer = Immediate(pointer.address)
             elif is_address(pointer) or isinstance(
-                pointer, Immediate | StackPointer | Comm | Cursor
+                pointer, Immediate | StackPointer | Comm | Cursor | ElementAddress
             ):
                 continue
             if isinstance(pointer, Register) and pointer.name == self._stack_register():
@@ -504,13 +507,35 @@ class ElementFields(Fields):
     def _new(self, fetch: Fetch) -> str:
         value = fetch.value
         if _of_element(value):
-            return self._named(fetch)
+            return self._named(fetch.replaced(value=self._within(value)))
         if isinstance(value, Deref):
             value = Deref(self._cursor(value.base), value.offset, value.user)
         else:
             value = self._cursor(value)
         return self._named(fetch.replaced(value=value))
 
+    def _contents(self, contents: Contents) -> str:
+        start, size = self._within(contents.start), contents.size
+        assert isinstance(start, Deref)
+        size = None if size is None else mapped(size, self._of_entry)
+        return super()._contents(contents.replaced(start=start, size=size))
+
+    def _within(self, value: Value) -> Value:
+        # What is of an element, with a cursor for what is not.
+        match value:
+            case Deref(base=base):
+                return value.replaced(base=self._within(base))
+            case ElementAddress(address=address):
+                return ElementAddress(mapped(address, self._of_entry))
+            case _:
+                return value
+
+    def _of_entry(self, value: Value) -> Value:
+        return self._within(value) if _of_element(value) else self._cursor(value)
+
 
 def _of_element(value: Value) -> bool:
-    return isinstance(chain(value)[0], Cursor)
+    start = chain(value)[0]
+    if isinstance(start, ElementAddress):
+        return any(map(_of_element, values_in(start.address)))
+    return isinstance(start, Cursor)

@@ -8,7 +8,18 @@ from fetchc.check.checker import Checker
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name, kind_problem
-from fetchc.ir.fetch import Comm, Contents, Fetch, KernelValue, Text, Walk, body, fixed_bytes
+from fetchc.ir.fetch import (
+    Comm,
+    Contents,
+    ElementAddress,
+    Fetch,
+    KernelValue,
+    Text,
+    Walk,
+    body,
+    chain,
+    fixed_bytes,
+)
 from fetchc.lower.extents import FULL, Limits
 from fetchc.record import Record
 from fetchc.source import Span
@@ -180,7 +191,7 @@ def _undefinable(site: Site, layout: _Layout, kernel: Kernel) -> str:
     for problem in kind_problem(site.probe_kind, kernel):
         return problem.message
     for name, fetch in layout.fields:
-        if name in layout.undefinable:
+        if name in layout.undefinable and not isinstance(chain(fetch.value)[0], ElementAddress):
             return f"only an eBPF program reads `{body(fetch)}` here on Linux {kernel.name}"
     return ""
 
@@ -200,8 +211,8 @@ _LARGEST = 4096  # bytes of a record's numbers, as of the kernel's own
 def _must_fit(layout: _Layout, event: str) -> None:
     # What runs the fetches itself has no limit of the kernel's but that of offsets in a record.
     if len(_definable(layout)) < len(layout.fields):
-        why = "the elements of a container are walked by eBPF programs, and those need a file"
-        raise reject("FC0314", why, help="ask for its number of elements")
+        why = "the elements are found by eBPF programs, and those need a file"
+        raise reject("FC0314", why, help="ask for their number, or for those with constant indices")
     size = sum([fixed_bytes(fetch.store) for _, fetch in layout.fields])
     if size > _LARGEST:
         what = f"the values of `{event}` take {size} bytes of a record, and it has {_LARGEST}"

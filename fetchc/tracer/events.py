@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.ir.fetch import Contents, Walk
+from fetchc.ir.fetch import Contents, ElementAddress, Walk, chain
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -147,6 +147,9 @@ class Plan(Record):
         """
         if self.walks:
             return "FC0314", "only an eBPF program walks a container"
+        starts = [chain(one.value)[0] for fields in self.fields[:1] for _, one in fields]
+        if any(isinstance(one, ElementAddress) for one in starts):
+            return "FC0314", "only an eBPF program computes the place of an element"
         if any(isinstance(one.value, Contents) for fields in self.fields[:1] for _, one in fields):
             return "FC0508", "only an eBPF program copies so many bytes"
         return ("FC0507", self.undefinable) if self.undefinable else None

@@ -7,6 +7,7 @@ from random import Random
 from hypothesis import strategies as st
 
 from fetchc.conformance.machine import Memory
+from fetchc.ir.arithmetic import Number
 from fetchc.ir.fetch import (
     Absolute,
     Array,
@@ -14,19 +15,23 @@ from fetchc.ir.fetch import (
     Char,
     Comm,
     Deref,
+    ElementAddress,
     Fetch,
     Image,
     Immediate,
+    Part,
     Register,
     ReturnValue,
     Scalar,
     StackEntry,
     StackPointer,
     Store,
+    Term,
     Text,
     Value,
     Word,
 )
+from fetchc.ir.term_operators import Numeral, calculate, fails_where, negated
 
 # Pages that a process may map where it likes; the texts end with their page.
 DATA, TEXT, BIAS = 0x10000, 0x20E00, 0xF000
@@ -71,6 +76,28 @@ def chains(
     for offset in draw(st.lists(used, max_size=longest)):
         value = Deref(value, offset, draw(st.sampled_from((False, False, False, True))))
     return value
+
+
+@st.composite
+def elements(draw: st.DrawFn, bias: int = BIAS) -> Fetch:
+    """Fetches by an index that varies, mostly below the number of elements."""
+    begin = st.one_of(
+        st.builds(Register, st.sampled_from(("di", "si"))),
+        st.builds(Image, st.just(DATA - bias)),
+        st.builds(Deref, st.just(Register("di")), st.sampled_from((0, 8, 4096))),
+    )
+    number = st.builds(
+        Part, st.just(Register("si")), st.integers(0, 80), st.sampled_from((1, 2, 4))
+    )
+    index = calculate("and", draw(number), draw(st.sampled_from((7, 63, 0xFFFF))))
+    count: Term = draw(st.one_of(st.just(8), number))
+    moved = calculate("mul", index, draw(st.sampled_from((1, 8, 24))))
+    address = Numeral(calculate("add", draw(begin), moved), Number(64, False))
+    beyond = negated(calculate("lt", index, count))
+    value: Value = ElementAddress(fails_where(beyond, address, None).term)
+    for offset in draw(st.lists(offsets, max_size=3)):
+        value = Deref(value, offset)
+    return Fetch(value, draw(stores() if isinstance(value, Deref) else st.just(Word())))
 
 
 @st.composite
