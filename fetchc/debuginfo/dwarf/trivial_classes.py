@@ -3,10 +3,10 @@
 By reference goes what is "non-trivial for the purposes of calls": a class with a copy or move
 constructor or a destructor of its own, with virtual functions or bases, or with such a base or
 member. A class without a name declares none of these: a lambda's closure goes as what it captured
-([expr.prim.lambda.closure]). Source: Itanium C++ ABI, 1.1 (definitions) and 3.1.2.3. gcc writes what a class declares
-and, from version 7 on, what of that is defaulted or deleted; clang states the answer. With
--gstrict-dwarf, up to DWARF 4, both write what is declared alone; of a type unit, and of a partial
-one, the other units say which compiler wrote it.
+([expr.prim.lambda.closure]). Source: Itanium C++ ABI, 1.1 (definitions) and 3.1.2.3. gcc writes
+what a class declares and, from version 7 on, what of that is defaulted or deleted; clang states the
+answer. With -gstrict-dwarf, up to DWARF 4, both write what is declared alone; of a type unit, and
+of a partial one, the other units say which compiler wrote it.
 """
 
 from __future__ import annotations
