@@ -45,6 +45,7 @@ __all__ = [
     "require_returned",
     "require_unchanged_signature",
     "unconfirmed_place",
+    "unwritten_object",
 ]
 
 _FIRST_CODE = 256  # bytes of a function that are looked at for the registers that it reads
@@ -86,6 +87,32 @@ def passed_place(site: Site, function: Function, variable: Variable, by_conventi
             return by_convention
         case _:
             return _MAY_NOT_BE_PASSED
+
+
+def unwritten_object(site: Site, function: Function, place: Place) -> Absent | None:
+    """Why callers may have left the object at ``place`` as it was, whose address they passed.
+
+    Where gcc sees that a function does not read such a parameter, the stores to it are dead in its
+    callers (tree-ssa-dse.cc, ipa-modref.cc). Of a function that reads some of its members, and not
+    others, nothing shows it.
+    """
+    from fetchc.code.disassembly import ignores
+
+    machine, size = site.architecture, function.size or 0
+    if not isinstance(place, InMemory) or not optimized_by_gcc(function):
+        return None
+    if place.register == machine.stack_pointer or not 0 < size <= _MOST_CODE:
+        return None
+    program, name = site.program, machine.registers[place.register]
+    try:
+        code = program.code(function.address, size)
+        unread = ignores(code, function.address, program.architecture, name)
+    except CompileError:
+        return None  # without a disassembler
+    if not unread:
+        return None
+    why = f"the function does not read %{name}, so callers may not have filled what it points to"
+    return Absent("contradicted", why)
 
 
 def _is_read(site: Site, function: Function, extents: Sequence[Extent], register: Place) -> bool:

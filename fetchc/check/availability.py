@@ -161,6 +161,11 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
     """The place of a local or a parameter at a site within the function; Absent where too early."""
     place = _described_place(site, function, variable)
     if variable.kind == "parameter" and optimized_by_gcc(function):
+        from fetchc.check.abi_evidence import unwritten_object
+
+        unwritten = unwritten_object(site, function, place)
+        if unwritten is not None:
+            return unwritten
         place = _without_lost_parts(site, function, variable, place)
     if variable.kind == "parameter" and not site.language.promises_convention:
         from fetchc.check.unspecified_abi import LOST_ADDRESS, is_address

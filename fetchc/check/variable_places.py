@@ -149,6 +149,12 @@ def _parameter_at_entry(
         by_convention = passed_place(site, function, variable, by_convention)
         if isinstance(by_convention, Absent):
             return by_convention, None
+    if isinstance(by_convention, InMemory):
+        from fetchc.check.abi_evidence import unwritten_object
+
+        unwritten = unwritten_object(site, function, by_convention)
+        if unwritten is not None:
+            return unwritten, None
     if function.foreign:
         if found is None:
             return Absent("no location", "the function has a calling convention of its own"), None

@@ -265,10 +265,17 @@ def listed(checker: Checker, node: tree.Call) -> Typed:
 
 
 def _first(checker: Checker, base: Typed) -> Typed:
-    head = decayed(checker, base)
+    head = _raw_pointer(checker, decayed(checker, base))
     if isinstance(checker.resolved(head.type), PointerType):
         return head
     return Address(head, checker.pointer_to(head.type), head.span)
+
+
+def _raw_pointer(checker: Checker, node: Typed) -> Typed:
+    # The pointer that a smart pointer holds; what is none, unchanged.
+    lead = checker.rules_for(checker.resolved(node.type)).dereference
+    inner = None if lead is None else lead(checker, node, node.span)
+    return inner.base if isinstance(inner, Pointee) else node
 
 
 def _whole(checker: Checker, base: Typed, node: tree.Call) -> tuple[Typed, Walked]:
@@ -334,7 +341,7 @@ def _chained(
             help="write the pointer to the first element, then the member that leads to the next",
         )
     element = Pointee(cursor(checker, target, node.span), target, node.span)
-    following = _member(checker, element, path)
+    following = _raw_pointer(checker, _member(checker, element, path))
     leads_to = pointer_target(checker, following, path.span)
     same = checker.bare(leads_to) == checker.bare(target)
     if not same and not isinstance(checker.resolved(leads_to), VoidType):

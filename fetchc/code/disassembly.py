@@ -326,6 +326,32 @@ def taken(code: bytes, address: Address, architecture: str) -> frozenset[str]:
     return frozenset(read)
 
 
+def ignores(code: bytes, address: Address, architecture: str, register: str) -> bool:
+    """Whether the function ``code`` surely reads nothing of ``register`` as its caller left it.
+
+    ``register`` is by the kernel's name. False where a call, or code elsewhere, may read it.
+    Raises CompileError FC0905 as :func:`is_instruction_start` does.
+    """
+    import capstone
+
+    straight, end = True, address + len(code)
+    reached = address
+    for instruction in instructions(code, address, architecture):
+        reached = Address(instruction.address + instruction.size)
+        reads, writes = instruction.regs_access()
+        if _depends(instruction) and register in _names(instruction, reads, architecture):
+            return False
+        if straight and register in _names(instruction, writes, architecture):
+            return True
+        if instruction.group(capstone.CS_GRP_CALL):
+            return False
+        if instruction.group(capstone.CS_GRP_JUMP):
+            target, straight = _target(instruction), False
+            if target is None or not address <= target < end:
+                return False
+    return reached == end
+
+
 def stack_accesses(
     code: bytes, address: Address, architecture: str
 ) -> Iterator[tuple[Address, str, int]]:

@@ -38,6 +38,43 @@ def test_what_stands_behind_a_parameter_that_clang_leaves_out(tmp_path: Path) ->
     assert program.probe("g", kernel="6.1").compile("b").fetcharg == "%dx:s32"
 
 
+UNREAD = """
+struct kept { int n; kept(); kept(const kept &); ~kept(); };
+#define KEEP __attribute__((noinline))
+int passed_on(int a, const kept &k);
+KEEP int unread(kept k, int a) { return a; }
+KEEP int overwritten(kept k, int a) { return a % 10; }
+KEEP int behind_jump(kept k, int a) { if (a) return 0; return k.n; }
+KEEP int tail(kept k, int a) { return passed_on(a, k); }
+KEEP int through_call(kept k, int a) { return passed_on(a, k) + 1; }
+KEEP int changed(kept k, int a) { k.n = a; return a; }
+int main(int argc, char **argv) {
+    return unread(kept(), argc) + overwritten(kept(), argc) + behind_jump(kept(), argc)
+        + tail(kept(), argc) + through_call(kept(), argc) + changed(kept(), argc);
+}
+"""
+
+
+@pytest.mark.parametrize("level", ["-O0", "-O2"])
+def test_objects_that_gcc_need_not_fill(level: str, tmp_path: Path) -> None:
+    # g++ 12 -O2 with `kept` inline: main of a like program leaves the pointer of a shared_ptr
+    # unwritten, and the trace had shown null.
+    require("g++")
+    (tmp_path / "t.cc").write_text(UNREAD)
+    command = ["g++", "-g", level, "-Wl,--unresolved-symbols=ignore-all", "t.cc", "-o", "t"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    program = fetchc.open(str(tmp_path / "t"))
+    functions = ["unread", "overwritten", "behind_jump", "tail", "through_call", "changed"]
+    unfilled = set() if level == "-O0" else {"unread", "overwritten"}
+    for name in functions:
+        probe = program.probe(name, kernel="6.1")
+        if name in unfilled:
+            with pytest.raises(fetchc.CompileError, match="FC0407"):
+                probe.compile("k.n")
+        else:
+            assert probe.compile("k.n").fetcharg == "+0(%di):s32"
+
+
 UNUSED = """
 #include <stdio.h>
 __attribute__((noinline)) int f(int used, int unused) { return printf("%d", used); }
