@@ -1,4 +1,4 @@
-"""Containers of C++ libraries whose elements are in nodes: lists, trees, hash tables.
+"""Containers of C++ libraries whose elements are in nodes or blocks: lists, trees, tables, deques.
 
 Their members are data (``walk`` in targets/runtime/cpp).
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.conversions import decayed
 from fetchc.check.cpp_library import library_class, member_at, required_member
-from fetchc.check.typed_tree import Address
+from fetchc.check.cpp_library_methods import method
+from fetchc.check.typed_tree import Address, Computed, Pointee, Term
 from fetchc.check.walks import (
     MOST,
+    Blocks,
     Linked,
     TextParts,
     Tree,
@@ -22,6 +24,9 @@ from fetchc.check.walks import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import Any
+
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.source import Span
@@ -32,10 +37,16 @@ __all__ = ["container", "text_parts"]
 def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
     """As ``container`` of :class:`~fetchc.check.type_rules.TypeRules`."""
     found = library_class(checker, base.type, span)
+    if found is not None and found.through:  # an adaptor: its container
+        holder = members.follow_pointer(checker, base, span)
+        inner = required_member(checker, holder, found.through["size"].rpartition(".")[0], span)
+        return container(checker, inner, span)
     if found is None or not found.walk:
         return None
     walk = found.walk
     holder = members.follow_pointer(checker, base, span)
+    if "blocks" in walk:
+        return _in_blocks(checker, holder, walk, span)
     of = holder
 
     def part(node: Typed, path: str) -> Typed:
@@ -67,6 +78,32 @@ def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]
     pair = next((one for one in pairs if one is not None), element)
     key, value = part(pair, "first"), part(pair, "second")
     return value, Walked(way, MOST, span, key)
+
+
+def _in_blocks(
+    checker: Checker, holder: Typed, walk: Mapping[str, Any], span: Span
+) -> tuple[Typed, Walked]:
+    blocks = required_member(checker, holder, walk["blocks"], span)
+    block = Pointee(blocks, pointer_target(checker, blocks), span)
+    target = pointer_target(checker, block)
+    each = checker.size(target)
+    if not each:
+        raise unknown_layout(checker, holder, span)
+    least, room = walk["room"]
+    length = max(least, room // each)
+
+    def number(path: str | Sequence[str]) -> Typed:
+        # A member, or how many elements two pointers are apart.
+        if isinstance(path, str):
+            return required_member(checker, holder, path, span)
+        one, other = (required_member(checker, holder, each, span) for each in path)
+        return Computed((Term(one, other, each, 1),), 0, False, checker.word(), span)
+
+    measured = number(walk["measured"]) if "measured" in walk else None
+    count = method(checker, holder, "size", span)
+    assert count is not None
+    way = Blocks(blocks, number(walk["start"]), count, each, length, measured)
+    return Pointee(cursor(checker, target, span), target, span), Walked(way, MOST, span)
 
 
 def text_parts(checker: Checker, key: Typed) -> TextParts | None:

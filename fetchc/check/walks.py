@@ -42,6 +42,7 @@ __all__ = [
     "MOST",
     "SLOTS",
     "BTree",
+    "Blocks",
     "BucketMap",
     "HashTable",
     "Linked",
@@ -109,6 +110,21 @@ class Strided(Record):
     count: Typed
     free: tuple[Typed, int] | None = None
     version: Typed | None = None
+
+
+class Blocks(Record):
+    """``count`` elements of ``each`` bytes in blocks of ``length``, from element ``start`` on.
+
+    ``blocks`` points to the pointer to the first block. ``measured``: the length that the container
+    itself shows; where it is another one, no element is found.
+    """
+
+    blocks: Typed
+    start: Typed
+    count: Typed
+    each: int
+    length: int
+    measured: Typed | None
 
 
 class HashTable(Record):
@@ -184,7 +200,7 @@ class Walked(Record):
     With ``wanted`` the walk is for the one element that has this key.
     """
 
-    way: Linked | Tree | Strided | HashTable | BTree | SwissMap | BucketMap
+    way: Linked | Tree | Strided | Blocks | HashTable | BTree | SwissMap | BucketMap
     most: int
     span: Span
     key: Typed | None = None

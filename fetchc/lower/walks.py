@@ -5,6 +5,7 @@ from __future__ import annotations
 from fetchc.check.typed_tree import Computed
 from fetchc.check.walks import (
     SLOTS,
+    Blocks,
     BTree,
     BucketMap,
     HashTable,
@@ -53,6 +54,8 @@ def walk(checker: Checker, walked: Walked) -> Walk:
             return _Rounds(checker, walked).tree(way)
         case Strided() as way:
             return _Rounds(checker, walked).strided(way)
+        case Blocks() as way:
+            return _Rounds(checker, walked, places=1).blocks(way)
         case HashTable() as way:
             return _Rounds(checker, walked, places=1).hash_table(way)
         case BTree() as way:
@@ -207,6 +210,21 @@ class _Rounds:
             mark = Calculated("and", _add(self._number(number, again=False), added), sign)
             found = _not(mark)
         return self._walk(over, found, {here: _add(here, way.each)}, count, version=version)
+
+    def blocks(self, way: Blocks) -> Walk:
+        blocks, count = self._cursor(self._address(way.blocks)), self._number(way.count)
+        start = self._number(way.start, again=False)
+        here = self._cursor(start)
+        last = self._cursor(_add(start, self._number(way.count, again=False)))
+        inside = Calculated("lt", here, last)
+        number = Calculated("div", here, way.length)
+        block: Term = Part(_add(blocks, Calculated("mul", number, _WORD)), 0, _WORD, inside)
+        if way.measured is not None:
+            same = _equal(self._number(way.measured, again=False), way.length)
+            block = Chosen(self._cursor(same), block, 0)
+        within = Calculated("sub", here, Calculated("mul", number, way.length))
+        place = _add(block, Calculated("mul", within, way.each))
+        return self._walk(_not(inside), inside, {here: _add(here, 1)}, count, (place,))
 
     # The nodes of a tree in order, a link a round: to the right child and from there to the left as
     # far as it goes, else up until the node was a left child.

@@ -112,21 +112,27 @@ int main(void)
 
 CPP = r"""
 #include <csignal>
+#include <deque>
 #include <forward_list>
 #include <fstream>
 #include <list>
 #include <map>
+#include <memory>
+#include <queue>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
 struct pair_of { int x; std::string name; };
+struct linked { int id; std::unique_ptr<linked> next; };
 struct all {
     std::map<int, std::string> m; std::map<std::string, pair_of> r; std::multimap<char, double> mm;
     std::set<long> s; std::list<std::string> l; std::forward_list<int> f;
     std::unordered_map<std::string, pair_of> u; std::unordered_set<int> us;
     std::vector<pair_of> v; std::vector<std::string> vs;
+    std::deque<pair_of> d; std::deque<char> dc; std::queue<std::string> q;
+    std::unique_ptr<linked> head;
 };
 __attribute__((noinline, noipa)) void look(all &a) { asm volatile("" : : "r"(&a) : "memory"); }
 static std::ostream *out;
@@ -162,6 +168,10 @@ int main(int, char **words)
             a.l.push_back(t); a.f.push_front(k); a.u[t] = {k, t}; a.us.insert(k);
             a.v.push_back({k, t}); a.vs.push_back(t);
             if (rand() % 3 == 0) { a.m.erase(a.m.begin()); a.us.erase(a.us.begin()); }
+            a.d.push_back({k, t}); a.q.push(t);
+            a.dc.insert(n % 7 ? a.dc.end() : a.dc.begin(), 1 + rand() % 40, 'a' + n % 26);
+            if (rand() % 3 == 0) { a.d.pop_front(); a.q.pop(); a.dc.pop_front(); }
+            a.head = std::unique_ptr<linked>(new linked{k, std::move(a.head)});
         }
         const char *keys[] = {
             "ccc", "kkkkkkkkkkkkkkkkkk", "longer than libc++ has room for in a string"
@@ -173,6 +183,12 @@ int main(int, char **words)
         all_of("a.l[:]", a.l); file << ", "; all_of("a.f[:]", a.f); file << ", ";
         all_of("a.u[:].x", a.u); file << ", "; all_of("a.us[:64]", a.us);
         file << ", "; all_of("list(a.v, 90).x", a.v); file << ", "; all_of("list(a.vs)", a.vs);
+        file << ", "; all_of("a.d[:].x", a.d); file << ", "; all_of("list(a.dc, 90)", a.dc);
+        std::vector<std::string> queued;
+        for (auto q = a.q; !q.empty(); q.pop()) queued.push_back(q.front());
+        std::vector<int> ids;
+        for (auto one = a.head.get(); one; one = one->next.get()) ids.push_back(one->id);
+        file << ", "; all_of("a.q[:]", queued); file << ", "; all_of("list(a.head, next).id", ids);
         for (const char *key : keys)
             for (int which = 0; which < 2; which++) {
                 file << ", \"a." << (which ? "u" : "r") << "[\\\"" << key << "\\\"].x\": ";
@@ -684,7 +700,7 @@ def test_the_interpreter_finds_the_same_in_the_memory_of_the_program(
     path, source, said = tmp_path / "stopped", tmp_path / "stopped.cc", tmp_path / "said"
     source.write_text(CPP)
     subprocess.run(["g++", "-g", "-O1", "-o", path, source], check=True)
-    labels = ["a.m[:]", "a.mm[:7]", "a.s[:100]", "a.l[:]", "a.f[:]", "a.u[:].x", "list(a.vs)"]
+    labels = ["a.m[:]", "a.mm[:7]", "a.s[:100]", "a.l[:]", "a.d[:].x", "a.u[:].x", "list(a.vs)"]
     probe = fetchc.open(str(path)).probe("look")
     with BpfSession() as session:
         plan = probe.plan([probe.asked(label) for label in labels], session.group, "look")
