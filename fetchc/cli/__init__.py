@@ -24,7 +24,7 @@ __all__ = ["main", "parse"]
 _AT_THE_END = frozenset(("_lsprof", "atexit", "bdb"))
 # Commands that read no files of others, or must not stop halfway: nothing bounds them.
 _UNBOUNDED = ("cache", "completion", "conformance", "doctor", "list", "remove")
-_LIMITS = "   = help: allow more processes and open files, by `ulimit` or for the container"
+_MORE = "   = help: allow more processes, open files and memory, by `ulimit` or for the container"
 _BUG = "error: this is a bug in fetchc; please report it with the lines above"
 
 
@@ -107,7 +107,7 @@ def parse(words: Sequence[str]) -> Options | int:
 
 def _edge(work: Callable[[], Result], output: Output) -> Result | int:
     # The outermost edge: what is left for an exception to be, once commands have had their say.
-    from fetchc.cli.output import Unwritable, discard
+    from fetchc.cli.output import LIMITS, Unwritable, discard
 
     try:
         return work()
@@ -120,12 +120,16 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
             discard(sys.stdout)
         return 3
     except Exception as error:  # noqa: BLE001 - anything else is a bug of ours
-        import errno
-        import traceback
-
-        if isinstance(error, OSError) and error.errno in (errno.EAGAIN, errno.EMFILE, errno.ENFILE):
-            output.say(f"error: a limit is reached: {error.strerror}", _LIMITS)
+        limit: Exception = error
+        if isinstance(error, ImportError):  # which does not say why
+            try:
+                os.close(os.open(os.devnull, os.O_RDONLY))
+            except OSError as refused:
+                limit = refused
+        if isinstance(limit, OSError) and limit.errno in LIMITS:
+            output.say(f"error: a limit is reached: {limit.strerror}", _MORE)
             return 3
+        import traceback
 
         output.say(*traceback.format_exc().splitlines(), _BUG)
         return 70

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from errno import EAGAIN, EMFILE, ENFILE, ENOMEM
 
 from fetchc.diag.diagnostic import DebugInfoError
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import Diagnostic
 
 __all__ = [
+    "LIMITS",
     "NAMED",
     "Output",
     "Unwritable",
@@ -25,6 +27,9 @@ __all__ = [
     "replace_file",
     "unreadable",
 ]
+
+LIMITS = (EAGAIN, EMFILE, ENFILE, ENOMEM)
+"""What the kernel says where a limit is reached: of processes, open files, or memory."""
 
 
 class Unwritable(Exception):

@@ -19,7 +19,7 @@ from functools import partial
 from struct import Struct
 
 from fetchc.ceilings import Exceeded, unwatch, watch, watched
-from fetchc.cli.output import Unwritable, discard, replace_file
+from fetchc.cli.output import LIMITS, Unwritable, discard, replace_file
 from fetchc.debuginfo import cache
 from fetchc.debuginfo.environment import DEFAULT, CacheFolder, Environment
 from fetchc.debuginfo.safe_open import check_owner, file_identity, open_regular
@@ -84,7 +84,8 @@ class Reader:
     """A context manager: a child that answers :meth:`ask` by calling ``questions`` without root.
 
     ``binary`` is the file that the questions are about. Where root cannot be given up, the user
-    learns why, and this process answers itself. To be entered while it has one thread. In the child
+    learns why, and this process answers itself; where it is a limit that forbids it, entering
+    raises that OSError. To be entered while it has one thread. In the child
     ``options`` have an environment that has this process write to the cache, and download.
     """
 
@@ -113,9 +114,10 @@ class Reader:
             self._services["replace"] = self._replace
 
     def __enter__(self) -> Reader:
-        # 3 ms: the child needs it to give up root, and this process for what a trace asks of the
-        # kernel.
+        # 3 ms: the child needs them to give up root, where it may have no open file for a library,
+        # and this process for what a trace asks of the kernel.
         import ctypes  # noqa: F401
+        import resource  # noqa: F401
 
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
@@ -131,8 +133,10 @@ class Reader:
         try:
             self._received()  # that it has given up root, or why it cannot
         except OSError as refused:
-            self._output.say(f"note: files are read with the rights of root: {refused}")
             self._end()
+            if refused.errno in LIMITS:
+                raise
+            self._output.say(f"note: files are read with the rights of root: {refused}")
             self._channel = None
         except BaseException:
             self._end()

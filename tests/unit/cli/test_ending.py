@@ -34,7 +34,7 @@ def _run(code: str, words: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, cwd=CHECKOUT, env=environment)
 
 
-@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EMFILE])
+@pytest.mark.parametrize("number", [errno.EAGAIN, errno.EMFILE, errno.ENOMEM])
 def test_a_limit_of_the_process_is_no_bug(
     number: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -45,7 +45,25 @@ def test_a_limit_of_the_process_is_no_bug(
     assert cli.main(ASKED) == 3
     first, second = capfd.readouterr().err.splitlines()
     assert first == f"error: a limit is reached: {os.strerror(number)}"
-    assert second.startswith("   = help: allow more processes and open files")
+    assert second.startswith("   = help: allow more processes, open files and memory")
+
+
+def test_a_library_that_finds_no_open_file_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def limited(*arguments: object) -> int:
+        raise ImportError("cannot open shared object file")
+
+    def full(*arguments: object) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(cli, "_answered", limited)
+    assert cli.main(ASKED) == 70
+    assert "this is a bug in fetchc" in capfd.readouterr().err
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", full)
+        assert cli.main(ASKED) == 3
+    assert capfd.readouterr().err.startswith("error: a limit is reached: Too many open files\n")
 
 
 @pytest.mark.parametrize(("words", "status"), [(ASKED, 0), (WRONG, 1), (["compile"], 2)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import errno
 import json
 import os
 import signal
@@ -279,6 +280,22 @@ def test_where_root_cannot_be_given_up_the_user_learns_it(
     with reading(who=os.getuid) as reader:
         assert reader.ask("who") == 0
     assert "note: files are read with the rights of root: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("step", ["let_go", "give_up_root"])
+@pytest.mark.parametrize("number", [errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM])
+def test_where_a_limit_keeps_root_nothing_is_read(
+    step: str, number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def limited(*arguments: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(parsing_child, step, limited)
+    with pytest.raises(OSError, match=os.strerror(number)), reading(who=os.getuid):
+        raise AssertionError("it answers with the rights of root")
+    assert capsys.readouterr().err == ""
+    with pytest.raises(ChildProcessError):  # there is no child any more
+        os.waitpid(-1, os.WNOHANG)
 
 
 @pytest.mark.parametrize("command", ["trace", "add"])
