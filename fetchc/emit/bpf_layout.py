@@ -73,7 +73,7 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
 def _wanted_rooms(program: Program) -> Iterator[int]:
     for step in program.steps:
         match step:
-            case EmitText(most=most) | EmitContents(most=most):
+            case EmitText(most=most) | EmitContents(most=most, at=None):
                 yield most
             case Loop(entry=entry):
                 yield from _wanted_rooms(entry)

@@ -619,7 +619,7 @@ class StepEmitter:
         asm.place(done)
 
     def _contents(self, step: EmitContents) -> None:
-        asm, most = self._asm, min(step.most, self._room)
+        asm, most = self._asm, self._most(step)
         failed, longer, fits, partly, done = [asm.fresh() for _ in range(5)]
         self.unless_fault(step.base, failed)
         self.unless_fault(step.size, failed)
@@ -656,7 +656,7 @@ class StepEmitter:
         # The address to R7, the number of bytes to R9; to ``longer`` where they are too many.
         self._address(step)
         self.value(R9, step.size)
-        self._asm.jump_if("ge", R9, min(step.most, self._room) + 1, longer)
+        self._asm.jump_if("ge", R9, self._most(step) + 1, longer)
 
     def _set_contents(self, step: EmitContents) -> None:
         asm = self._asm
@@ -664,7 +664,12 @@ class StepEmitter:
         asm.compute_with("or", R9, self._text_place(step))
         asm.store(R8, step.word, R9, 4)
 
+    def _most(self, step: EmitContents) -> int:
+        return step.most if step.at is not None else min(step.most, self._room)
+
     def _text_place(self, step: EmitText | EmitContents) -> int:
+        if isinstance(step, EmitContents) and step.at is not None:
+            return step.at
         return self._program.size + step.number * self._room
 
     def _address(self, step: EmitMemory | EmitText | EmitContents) -> None:

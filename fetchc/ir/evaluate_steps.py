@@ -52,7 +52,7 @@ _SIGN = 1 << 63
 
 
 class Recorded(Record):
-    """The fixed part of a record, without its header and the words of texts, which are 0.
+    """The fixed part of a record, without its header and the words of ``texts``, which are 0.
 
     ``faults`` are the fault bits that are set. ``texts`` are those behind the fixed part, in the
     order of their numbers, without their NUL; None is a fault. Of contents they have what could be
@@ -221,8 +221,13 @@ class _Run:
                 self._texts[number] = self._text(base, offset)
                 if self._texts[number] is None:
                     self._faults.add(fault)
-            case EmitContents(number=number, fault=fault) as step:
-                self._texts[number], whole = self._contents(step)
+            case EmitContents(number=number, fault=fault, word=word, at=at) as step:
+                raw, whole = self._contents(step)
+                if at is None:
+                    self._texts[number] = raw
+                else:
+                    self._put(at, raw)
+                    self._put(word, (len(raw) << 16 | at).to_bytes(4, "little"))
                 if not whole:
                     self._faults.add(fault)
             case EmitComm(at=at):
@@ -294,7 +299,8 @@ class _Run:
         # What could be read, and whether it is all that there is room for.
         if self._failed(step.size):
             return b"", False
-        wanted = min(self._values[step.size], step.most, self._room)
+        most = step.most if step.at is not None else min(step.most, self._room)
+        wanted = min(self._values[step.size], most)
         size, begin = wanted, self._values[step.base] + step.offset & _MASK
         while size > 0:
             raw = self._read(step.base, step.offset, size)

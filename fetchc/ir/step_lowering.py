@@ -101,6 +101,9 @@ _WORD_BYTES = 8
 # entries in one record.
 _GAP, _GAP_OF_ENTRY = 128, 32
 _LARGEST_JOINED = 512  # bytes of a block with such gaps
+# Contents of a constant size are in the fixed part, up to so many bytes of it: the rooms of texts
+# are all alike, and the first ones too small for them.
+_LARGEST_FIXED = 1 << 15
 
 
 def steps_of(
@@ -178,14 +181,14 @@ class _Lowering:
         totals: Totals | None = None,
         elapsed: Sequence[str] = (),
         context: Sequence[Slot] = (),
-        gap: int = _GAP,
         symbols: Symbols = (),
+        of_entry: bool = False,
     ) -> None:
         self._stack = stack
         self._result = result
         self._totals = totals
         self._elapsed = elapsed
-        self._gap = gap
+        self._of_entry = of_entry
         self._context = {one.name: one for one in context}
         self._symbols = dict(symbols)
         self._steps: list[Step] = []
@@ -285,7 +288,8 @@ class _Lowering:
     def _blocks_of(self, memory: Sequence[_Memory]) -> None:
         # The largest block first: what follows is room that it may need (see Program.size).
         loaded = [one for one in memory if self._is_loaded(one)]
-        blocks = _joined([one for one in memory if one not in loaded], self._gap)
+        gap = _GAP_OF_ENTRY if self._of_entry else _GAP
+        blocks = _joined([one for one in memory if one not in loaded], gap)
         for block in sorted(blocks, key=_block_bytes, reverse=True):
             self._block(block)
         for one in loaded:
@@ -482,7 +486,7 @@ class _Lowering:
                 return self._word(term, name)
 
     def _walk(self, name: str, walk: Walk) -> None:
-        entry = _Lowering(self._stack, self._result, gap=_GAP_OF_ENTRY).program(walk.fields)
+        entry = _Lowering(self._stack, self._result, of_entry=True).program(walk.fields)
         begin = _Lowering(
             self._stack,
             self._result,
@@ -565,9 +569,19 @@ class _Lowering:
             step: Step = EmitText(base, offset, word, number, fault, user, most)
         else:
             step = EmitContents(base, offset, size, most, word, number, fault, user)
+        if self._is_fixed(value):
+            self._slots[name] = self._slots[name].replaced(room=most)
+            step = step.replaced(at=self._room(_WORD_BYTES, most))
+        else:
+            self._texts += 1
         self._step(step, [name])
         self._bits.append(FaultBit(word, word + 4, fault))
-        self._texts += 1
+
+    def _is_fixed(self, value: Contents) -> bool:
+        # Entries and keys are compared, whose texts are the short ones.
+        compared = self._of_entry or self._totals is not None
+        fits = self._end + value.most <= _LARGEST_FIXED
+        return isinstance(value.size, int) and fits and not compared
 
     def _is_in_memory(self, value: Value) -> TypeGuard[Deref | KernelValue]:
         # As what a load gives, and what the kernel passes to the program.

@@ -244,6 +244,7 @@ class EmitText(Record):
 class EmitContents(Record):
     """As many bytes as ``size``, ``most`` at most, into the room ``number`` of a text.
 
+    With ``at`` they have ``most`` bytes there in the fixed part of the record, and no such room.
     Its word has the bytes that were read, without a NUL. Where not all could be, those are the
     bytes up to the end of a page, and the fault bit is set, too. ``user`` is as in
     :class:`ReadMemory`.
@@ -257,6 +258,7 @@ class EmitContents(Record):
     number: int
     fault: int
     user: bool = False
+    at: int | None = None
 
 
 class EmitComm(Record):
@@ -402,7 +404,10 @@ Step = (
 
 
 class Slot(Record):
-    """A field of the record: ``count`` elements of ``size`` bytes at ``at``; None: a single one."""
+    """A field of the record: ``count`` elements of ``size`` bytes at ``at``; None: a single one.
+
+    ``room`` is that of contents in the fixed part of the record, in bytes.
+    """
 
     name: str
     at: int
@@ -410,6 +415,7 @@ class Slot(Record):
     signed: bool
     count: int | None
     text: bool
+    room: int = 0
 
 
 class FaultBit(Record):

@@ -24,7 +24,8 @@ class Limits(Record):
 
     ``text`` bytes of a counted text, ``row`` bytes of an array or slice of numbers, ``items``
     other elements, ``depth`` structures inside each other. ``follow``: how many pointers, one
-    behind the other, are shown as what they lead to; those in lists are addresses.
+    behind the other, are shown as what they lead to; those in lists are addresses. ``copied``: what
+    is longer is copied by itself, as an eBPF program can; not in elements and alternatives.
     """
 
     text: int
@@ -32,10 +33,11 @@ class Limits(Record):
     items: int
     depth: int
     follow: int = 0
+    copied: bool = False
 
     def of_array(self) -> Limits:
         """Those of an array that was asked for by itself: all of it, if it can be."""
-        return Limits(self.text, 4 * self.row, 16 * self.items, self.depth)
+        return self.replaced(row=4 * self.row, items=16 * self.items, follow=0)
 
     def inner(self) -> Limits:
         """Those of an element of a list."""
@@ -47,11 +49,11 @@ class Limits(Record):
 
     def deeper(self) -> Limits:
         """Those of a structure in a structure."""
-        return Limits(self.text, self.row, self.items, self.depth - 1, self.follow)
+        return self.replaced(depth=self.depth - 1)
 
     def behind(self) -> Limits:
         """Those of what a pointer leads to."""
-        return Limits(self.text, self.row, self.items, self.depth, self.follow - 1)
+        return self.replaced(follow=self.follow - 1)
 
 
 FULL = Limits(text=256, row=512, items=4, depth=3)
@@ -94,15 +96,16 @@ def _array(checker: Checker, element: TypeId, count: int, limits: Limits) -> lis
     each = checker.size(element)
     if not each:
         return []
-    most = max(1, limits.row // each)
     if is_string_pointer(checker, resolved):
         return []
-    if plain(checker, element) is not None:
-        return [(0, each * min(count, most))]
-    rows = isinstance(resolved, ArrayType)
+    rows, numbers = isinstance(resolved, ArrayType), plain(checker, element) is not None
+    shown = min(count, max(1, limits.row // each) if rows or numbers else limits.items)
+    if limits.copied and shown < count:
+        return []
+    if numbers:
+        return [(0, each * shown)]
     inner = extents(checker, element, limits if rows else limits.inner())
-    shown = range(min(count, most if rows else limits.items))
-    return [(low + each * i, high + each * i) for i in shown for low, high in inner]
+    return [(low + each * i, high + each * i) for i in range(shown) for low, high in inner]
 
 
 def _member(

@@ -39,6 +39,7 @@ from fetchc.tracer.value_shapes import (
     ConditionalShape,
     DifferenceShape,
     ElementCountShape,
+    ElementsShape,
     EntryCountShape,
     EnumShape,
     FormattedShape,
@@ -128,8 +129,8 @@ class ShapeMakers(ElementMakers):
                 return self._guarded(make, shape.guards, path, trusted, None, none=None)
             case Leaf():
                 return self._number(shape, path, trusted)
-            case NumbersShape():
-                return self._numbers(shape, path, trusted)
+            case NumbersShape() | ElementsShape():
+                return self._whole(shape, path, trusted)
             case StringShape(length=None, limit=None, kind="utf-16" | "utf-32"):
                 return self._wide(shape, path, trusted)
             case StringShape(length=None):

@@ -6,13 +6,13 @@ The base of :class:`fetchc.tracer.shaper.Shaper`, which makes the shapes of all 
 from __future__ import annotations
 
 from fetchc.check.dotnet_rules import object_description
-from fetchc.check.typed_tree import AssumedClass
-from fetchc.ir.fetch import ELEMENTS, Array, Bits, Decode, Deref, Symbol, Text, fixed_bytes
+from fetchc.check.typed_tree import AssumedClass, Pointee
+from fetchc.ir.fetch import ELEMENTS, Array, Bits, Decode, Deref, Fetch, Symbol, Text, fixed_bytes
 from fetchc.lower import aggregate_plan as plans
 from fetchc.lower.aggregate_arguments import array
 from fetchc.lower.argument_refusals import refuse_length
 from fetchc.lower.arguments import lower
-from fetchc.lower.extents import Limits, extents, merged_ranges
+from fetchc.lower.extents import FULL, Limits, extents, merged_ranges
 from fetchc.lower.fetches import (
     Lowered,
     Memory,
@@ -26,6 +26,7 @@ from fetchc.lower.fetches import (
 )
 from fetchc.lower.string_plan import CountedStringPlan, StringPlan
 from fetchc.lower.value_plan import NumberPlan, plan
+from fetchc.tracer.event_fields import NotCopied
 from fetchc.tracer.string_values import WIDTHS
 from fetchc.tracer.value_shapes import (
     CastShape,
@@ -33,6 +34,7 @@ from fetchc.tracer.value_shapes import (
     ComputedShape,
     DifferenceShape,
     ElementCountShape,
+    ElementsShape,
     Guard,
     Leaf,
     ListShape,
@@ -62,6 +64,8 @@ if TYPE_CHECKING:
     Count = Callable[[], Bound | None]
 
 __all__ = ["ElementShaper", "plain_number"]
+
+_APART = 64  # bytes of all that is copied that an element takes at least: 64 of 4,096
 
 
 class ElementShaper:
@@ -168,6 +172,9 @@ class ElementShaper:
         size = min(count, limits.row)
         start = load_word(self.checker.site, found, node.span)
         assert isinstance(start, Deref)
+        if limits.copied and size < count:
+            text = self.fields.text(Fetch(start, Text(found.user)))
+            return Leaf(text, Decode("text", limit=count), guards=self.fields.guards(start))
         field, at = self.fields.block(start, size)
         return StringShape(field, size, "text", at, None, count, self.fields.guards(start))
 
@@ -177,7 +184,10 @@ class ElementShaper:
         size = min(count * each, limits.row)
         start = load_word(self.checker.site, found, planned.node.span)
         assert isinstance(start, Deref)
-        field, at = self.fields.block(start, size)
+        if limits.copied:
+            field, at, size = self.fields.contents(start, size, lambda: count, each)
+        else:
+            field, at = self.fields.block(start, size)
         guards = self.fields.guards(start)
         units = StringShape(field, size, planned.text, at, None, None, guards)
         return RangeShape(units, 0, 0, count, None, planned.to_nul)
@@ -222,9 +232,13 @@ class ElementShaper:
             return Leaf(leaf.field, leaf.decode, at, 0, 0, leaf.guards, total, pointers)
         row = None if inner.are_counted_strings else inner.row
         if isinstance(found, Memory) and row is not None:
-            count = min(total, max(1, limits.row // row.size))
-            return self._row(found, row, count, node, total)
-        self._fetch_bytes(node, limits)
+            some = min(total, max(1, limits.row // row.size))
+            whole = (lambda: total) if limits.copied else None
+            return self._row(found, row, some, node, total, whole)
+        copied = self._copied(node, plans.element(checker, node, 0), found, limits, lambda: total)
+        if copied is not None:
+            return copied.replaced(total=total)
+        self._fetch_bytes(node, limits.replaced(copied=False))
         rows = row is not None or inner.are_arrays
         most = max(1, limits.row // (inner.size or 1)) if rows else limits.items
         items = self._items(node, min(total, most), limits if rows else limits.inner())
@@ -291,19 +305,52 @@ class ElementShaper:
 
     def _elements(
         self, node: Typed, one: Typed, found: Where, limits: Limits, count: Count | None
-    ) -> NumbersShape | ListShape:
+    ) -> NumbersShape | ElementsShape | ListShape:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
         inner = plans.elements(self.checker, one.type, reader=True)
         row = None if inner.are_counted_strings else inner.row
         if row is not None and isinstance(found, Memory):
             some = min(limits.row // row.size, ELEMENTS)
             return self._row(found, row, some, node, count=count)
+        copied = None if count is None else self._copied(node, one, found, limits, count)
+        if copied is not None:
+            return copied
         self._fetch_bytes(one, limits.inner(), limits.items)
         inside = limits.inner()
         return self._at_most(
             limits.items,
             lambda index: self.shape(plans.element(self.checker, node, index), None, inside),
         )
+
+    def _copied(
+        self, node: Typed, one: Typed, found: Where, limits: Limits, count: Count
+    ) -> ElementsShape | None:
+        # Those of ``node``, ``one`` and its like, where a program copies their bytes, and has to
+        # read nothing else of them.
+        from fetchc.check.walks import cursor
+
+        checker, site, size = self.checker, self.checker.site, self.checker.size(one.type)
+        if not (limits.copied and size and isinstance(found, Memory)):
+            return None
+        start = load_word(site, found, node.span)
+        assert isinstance(start, Deref)
+        few = size * min(limits.items, FULL.items)
+        stem, mark, warned = self.fields.stem, self.fields.mark(), len(checker.warnings)
+        copied = self.fields.copied(start, count, size, few, _APART)
+        if copied is None:
+            return None
+        each = Pointee(cursor(checker, one.type, node.span), one.type, node.span)
+        of_each = self.fields.of_copied(size, memory_of(checker, each, "an element").user)
+        inside = Limits(limits.text, size, ELEMENTS, limits.depth)
+        try:
+            inner = type(self)(checker, of_each).shape(each, None, inside)
+        except NotCopied:
+            self.fields.forget(mark)
+            self.fields.stem = stem
+            del checker.warnings[warned:]
+            return None
+        field, most = copied
+        return ElementsShape(field, inner, most // size, size, self.fields.guards(start))
 
     def _between(self, first: Typed, end: Typed, each: int) -> ElementCountShape:
         return ElementCountShape(self.word(first), self.word(end), each)
@@ -365,7 +412,7 @@ class ElementShaper:
 
     def _first_elements(
         self, planned: plans.RangePlan, limits: Limits
-    ) -> NumbersShape | ListShape | StringShape:
+    ) -> NumbersShape | ElementsShape | ListShape | StringShape:
         checker, node = self.checker, planned.node
         found = memory_of(checker, node.first, "a range")
         end = lambda: _counted_from(self._bound(node.high, limits), node.start)  # noqa: E731
@@ -384,6 +431,10 @@ class ElementShaper:
             return StringShape(field, size, planned.text, at, None, None, guards)
         if row is not None and not (inner.are_string_pointers or inner.are_counted_strings):
             return self._row(found, row, _most(planned, row, limits), node, count=end)
+        one = plans.range_element(checker, planned, 0)
+        copied = self._copied(node, one, found, limits, end)
+        if copied is not None:
+            return copied
         few = limits.inner()
         count = _fewer(planned, (2 if inner.are_string_pointers else 1) * limits.items)
         self._fetch_bytes(node.first, few, count)

@@ -41,7 +41,13 @@ from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
 from fetchc.tracer.events import FaultProbe
-from fetchc.tracer.value_shapes import DifferenceShape, ElementCountShape, Guard, Leaf
+from fetchc.tracer.value_shapes import (
+    ELEMENT,
+    DifferenceShape,
+    ElementCountShape,
+    Guard,
+    Leaf,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,8 +60,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Block",
+    "CopiedElement",
     "ElementFields",
     "Fields",
+    "NotCopied",
     "base_and_offset",
     "chunks",
     "moved_by",
@@ -219,6 +227,10 @@ class Fields:
         """The field of the elements of a container; no kernel takes it in a definition."""
         return self._named(Fetch(walk, Word()))
 
+    def of_copied(self, size: int, user: bool) -> CopiedElement:
+        """For what is in the ``size`` bytes of an element that a program copies."""
+        return CopiedElement(self._found, self._kernel, self.span, size, user)
+
     def of_elements(self, walk: Walk) -> ElementFields:
         """Collects what is fetched of one of the elements that ``walk`` finds."""
         from fetchc.target.bpf_rules import bpf_rules
@@ -287,28 +299,39 @@ class Fields:
         The result is their field, where in it they begin, and how many there are at most. Where no
         program copies them these are ``least``, whatever the count is.
         """
-        copied = self.copied(value, count, each) if self._most > least else None
+        copied = self.copied(value, count, each, least)
         if copied is None:
             return (*self.block(value, least), least)
         return copied[0], 0, copied[1]
 
     def copied(
-        self, value: Deref, count: Callable[[], Shape | int | None], each: int
+        self,
+        value: Deref,
+        count: Callable[[], Shape | int | None],
+        each: int,
+        least: int = 0,
+        apart: int = 1,
     ) -> tuple[str, int] | None:
         """Have a program copy ``count`` times ``each`` bytes: the field, the most bytes of it.
 
-        None where definitions have to fetch them, or the count is nothing simple.
+        Of all that it copies, each of them has ``apart`` bytes at least. None where it would copy
+        no more than ``least``, where definitions fetch them, or the count is nothing simple.
         """
-        if not self._most:
+        most = self._most // max(each, apart) * each
+        if most <= least:
             return None
         stem, self.stem = self.stem, None  # the count is no first field
         number = self._number_of(count())
         self.stem = stem
-        if number is None:
+        if isinstance(number, int):
+            most = number = min(each * number, most)
+            if most <= least:
+                return None
+        elif number is None:
             return None
-        most = self._most // each * each
-        size = number if each == 1 else Calculated("mul", number, each)
-        return self._contents(Contents(value, size, most)), most
+        elif each > 1:
+            number = Calculated("mul", number, each)
+        return self._contents(Contents(value, number, most)), most
 
     def text(self, fetch: Fetch) -> str:
         """The field of a string up to its NUL, of more bytes where a program can read those."""
@@ -490,10 +513,15 @@ class ElementFields(Fields):
         return walk.replaced(start=start, next=following, fields=self.listed)
 
     def copied(
-        self, value: Deref, count: Callable[[], Shape | int | None], each: int
+        self,
+        value: Deref,
+        count: Callable[[], Shape | int | None],
+        each: int,
+        least: int = 0,
+        apart: int = 1,
     ) -> tuple[str, int] | None:
         """As of all fields; None of what is elsewhere, too."""
-        return super().copied(value, count, each) if _of_element(value) else None
+        return super().copied(value, count, each, least, apart) if _of_element(value) else None
 
     def text(self, fetch: Fetch) -> str:
         """As of all fields."""
@@ -532,6 +560,24 @@ class ElementFields(Fields):
 
     def _of_entry(self, value: Value) -> Value:
         return self._within(value) if _of_element(value) else self._cursor(value)
+
+
+class NotCopied(Exception):
+    """A value is not in the bytes of the element alone."""
+
+
+class CopiedElement(Fields):
+    """What is read of the bytes of an element, at a cursor; raises NotCopied for all else."""
+
+    def __init__(
+        self, found: ProbePoint, kernel: Kernel, span: Span | None, size: int, user: bool
+    ) -> None:
+        super().__init__(found, kernel, ())
+        self.span = span
+        self._blocks.append(Block(Cursor(0), 0, size, ELEMENT, user))
+
+    def _new(self, fetch: Fetch) -> str:
+        raise NotCopied
 
 
 def _of_element(value: Value) -> bool:

@@ -142,7 +142,8 @@ def plan(
     event = event or event_name(site.named_after)
     named = _named(wanted, kernel)
     refusal: CompileError | None = None
-    for limits, probing_faults in _steps(max([one.follow for one in wanted], default=0)):
+    follow = max([one.follow for one in wanted], default=0)
+    for limits, probing_faults in _steps(FULL.replaced(follow=follow, copied=most > 0)):
         try:
             layouts = _layouts(found, kernel, named, limits, probing_faults, most)
             lines = tuple(
@@ -229,14 +230,13 @@ def _called(found: ProbePoint) -> str | None:
     return names.pop() if len(names) == 1 else found.site.label or None
 
 
-def _steps(follow: int) -> list[tuple[Limits, bool]]:
+def _steps(whole: Limits) -> list[tuple[Limits, bool]]:
     # How much of a value is fetched, and whether the kernel says what it could read.
-    whole = FULL.replaced(follow=follow)
     steps = [(whole, True), (whole, False)]
     for by in (2, 4, 8):
-        less = Limits(FULL.text // by, FULL.row // by, max(1, FULL.items // by), FULL.depth, follow)
-        steps.append((less, False))
-    return steps + (_steps(follow - 1) if follow else [])
+        text, row, items = whole.text // by, whole.row // by, max(1, whole.items // by)
+        steps.append((whole.replaced(text=text, row=row, items=items), False))
+    return steps + (_steps(whole.behind()) if whole.follow else [])
 
 
 def distinct(wanted: Sequence[CheckedArgument]) -> list[CheckedArgument]:

@@ -166,7 +166,8 @@ class Field(Record):
 
     ``count`` is an array's number of elements, None for a single one; ``size`` is that of one
     element. ``text`` fields hold ``__data_loc`` words of 4 bytes: offset (low 16 bits) and length
-    with the NUL (high 16 bits, 0 for a fault). Source: Documentation/trace/events.rst.
+    with the NUL (high 16 bits, 0 for a fault). Source: Documentation/trace/events.rst. Of contents
+    that an eBPF program copies ``room`` are the most bytes, where those are not ``longest``.
     """
 
     name: str
@@ -175,6 +176,7 @@ class Field(Record):
     signed: bool
     count: int | None
     text: bool
+    room: int = 0
 
 
 class BpfRecord(Record):

@@ -7,6 +7,7 @@ from math import prod
 
 from fetchc.record import Record
 from fetchc.tracer.display_values import CutList, CutString, Unavailable, WalkedList
+from fetchc.tracer.events import BpfRecord, Field, Format
 from fetchc.tracer.guards import HIGHEST, by_length
 from fetchc.tracer.leaf_values import LeafMakers, pointers
 from fetchc.tracer.number_values import meaning
@@ -18,7 +19,14 @@ from fetchc.tracer.structure_values import (
     listed,
     up_to_length,
 )
-from fetchc.tracer.value_shapes import ElementCountShape, ListShape, NumbersShape, StringShape
+from fetchc.tracer.value_shapes import (
+    ELEMENT,
+    ElementCountShape,
+    ElementsShape,
+    ListShape,
+    NumbersShape,
+    StringShape,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,6 +40,7 @@ if TYPE_CHECKING:
     Faults = list[str]
     There = Callable[[bytes, int], bool | None]
     Cut = Callable[[bytes, Faults, int, int], Value]
+    Each = Callable[[bytes, bytes, Faults], list[Value]]
     Pick = Callable[[bytes, Faults, list[int]], Value]
 
 __all__ = [
@@ -115,16 +124,16 @@ class ElementMakers(LeafMakers):
             part = self._window(sequence, sequence.start, length_of, path, inner_trusted)
             return by_length(length, part, list, path)
         if (
-            isinstance(elements, NumbersShape)
-            and (copied := self._copied_row(elements)) is not None
+            isinstance(elements, NumbersShape | ElementsShape)
+            and (cut := self._copied_row(elements, path)) is not None
         ):
-            cut = copied_row(copied, self._numbers_of(elements), elements.size, path)
             some = lambda data, faults: cut(data, faults, 0, length_of(data))  # noqa: E731
             some = self._guarded(some, elements.guards, path, inner_trusted, None)
             return by_length(length, some, list, path)
         if isinstance(elements, NumbersShape):
             some, most = self._numbers(elements, path, inner_trusted, length_of), elements.count
         else:
+            assert isinstance(elements, ListShape)
             makers, most = self._each(elements, path, inner_trusted), len(elements.items)
             firsts = first_of(makers, length_of)
             some = self._guarded(firsts, elements.guards, path, inner_trusted, None)
@@ -162,32 +171,67 @@ class ElementMakers(LeafMakers):
         if isinstance(elements, StringShape) and (copied := self._copied(elements, elements.size)):
             cut = copied_text(copied, elements.kind, path, shape.to_nul)
             return ranged(bounds, shape.start, there, cut, str, path)
-        if isinstance(elements, NumbersShape) and (copied := self._copied_row(elements)):
-            cut = copied_row(copied, self._numbers_of(elements), elements.size, path)
-            return ranged(bounds, shape.start, there, cut, list, path)
+        if isinstance(elements, NumbersShape | ElementsShape) and (
+            row := self._copied_row(elements, path)
+        ):
+            return ranged(bounds, shape.start, there, row, list, path)
+        assert not isinstance(elements, ElementsShape)
         begin, read = self.offset(elements.field, elements.offset), self._read(elements)
         if isinstance(elements, StringShape):
             text = cut_text(begin, elements.size, elements.kind, read, path, shape.to_nul)
             return ranged(bounds, shape.start, there, text, str, path)
-        row = cut_row(self._row(elements), elements.count, elements.size, read, path)
-        return ranged(bounds, shape.start, there, row, list, path)
+        numbers = cut_row(self._row(elements), elements.count, elements.size, read, path)
+        return ranged(bounds, shape.start, there, numbers, list, path)
 
-    def _copied(self, shape: NumbersShape | StringShape, size: int) -> Copied | None:
+    def _whole(self, row: NumbersShape | ElementsShape, path: str, trusted: Trusted) -> Make:
+        # An array.
+        cut = self._copied_row(row, path)
+        if cut is None:
+            assert isinstance(row, NumbersShape)
+            return self._numbers(row, path, trusted)
+        whole = lambda data, faults: cut(data, faults, 0, row.total)  # noqa: E731
+        return self._guarded(whole, row.guards, path, trusted, None)
+
+    def _copied(
+        self, shape: NumbersShape | StringShape | ElementsShape, size: int
+    ) -> Copied | None:
         # What an eBPF program has copied for it, if it is no part of the record.
         record = self.format.bpf
         if record is None or not self._fields[shape.field].text:
             return None
-        return Copied(self.offset(shape.field, 0), min(size, record.longest))
+        room = self._fields[shape.field].room or record.longest
+        return Copied(self.offset(shape.field, 0), min(size, room))
 
-    def _copied_row(self, row: NumbersShape) -> Copied | None:
-        return self._copied(row, row.count * row.size)
+    def _copied_row(self, row: NumbersShape | ElementsShape, path: str) -> Cut | None:
+        copied = self._copied(row, row.count * row.size)
+        if copied is None:
+            return None
+        each = self._numbers_of(row) if isinstance(row, NumbersShape) else self._each_of(row, path)
+        return copied_row(copied, each, row.size, path)
 
-    def _numbers_of(self, row: NumbersShape) -> Callable[[bytes], list[Value]]:
+    def _numbers_of(self, row: NumbersShape) -> Each:
         code, then = meaning(row.decode, row.size, 0, self.pointer)
         each = struct.Struct("=" + code).iter_unpack
         if then is None:
-            return lambda raw: [one for (one,) in each(raw)]
-        return lambda raw: [then(one) for (one,) in each(raw)]
+            return lambda data, raw, faults: [one for (one,) in each(raw)]
+        return lambda data, raw, faults: [then(one) for (one,) in each(raw)]
+
+    def _each_of(self, row: ElementsShape, path: str) -> Each:
+        # The bytes of an element are a record of their own, all of it read.
+        from fetchc.ir.steps import HEADER
+
+        field = Field(ELEMENT, HEADER, 1, False, row.size, False)
+        nothing = BpfRecord(0, 0, 0, (), (), 0)
+        format = Format(self.format.id, self.format.event, (field,), nothing)
+        makers = type(self)(format, (), None, self._symbol, self._kernel)
+        inner = makers.maker(row.inner, "", frozenset())
+
+        def each(data: bytes, raw: bytes, faults: Faults) -> list[Value]:
+            starts = range(0, len(raw), row.size)
+            parts = [data[:HEADER] + raw[start : start + row.size] for start in starts]
+            return each_element(parts, inner, path, faults)
+
+        return each
 
     def _window(
         self,
@@ -204,6 +248,7 @@ class ElementMakers(LeafMakers):
         elif isinstance(elements, NumbersShape):
             pick, most = of_row(self.maker(elements, path, trusted)), elements.count
         else:
+            assert isinstance(elements, ListShape)
             pick, most = of_items(self._each(elements, path, trusted), path), len(elements.items)
         whole = None if around is None else self.maker(around, path, trusted)
         return windowed(
@@ -377,10 +422,8 @@ def copied_text(copied: Copied, kind: str, path: str, to_nul: bool = False) -> C
     return cut
 
 
-def copied_row(
-    copied: Copied, numbers: Callable[[bytes], list[Value]], size: int, path: str
-) -> Cut:
-    """As :func:`cut_row`, of ``numbers`` of ``size`` bytes; those that are not there are faults."""
+def copied_row(copied: Copied, each: Each, size: int, path: str) -> Cut:
+    """A part of the list of elements of ``size`` bytes; those that are not there are faults."""
 
     def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
         raw, low = copied.bytes(data), size * passed
@@ -389,7 +432,7 @@ def copied_row(
         if len(raw) > end or (there <= low and there < end):
             faults.append(path)
             return None
-        values = numbers(raw[low:there])
+        values = each(data, raw[low:there], faults)
         missing = range(len(values), (end - low) // size)
         faults += [f"{path}[{index}]" for index in missing]
         values += [None] * len(missing)
@@ -595,6 +638,16 @@ def of_items(makers: list[Make], path: str) -> Pick:
 _WALK = struct.Struct("=4HQ").unpack_from
 
 
+def each_element(parts: Sequence[bytes], inner: Make, path: str, faults: Faults) -> list[Value]:
+    """What ``inner`` makes of each element, of which ``parts`` are the records."""
+    values: list[Value] = []
+    for index, part in enumerate(parts):
+        of_element: Faults = []
+        values.append(inner(part, of_element))
+        faults += [f"{path}[{index}]{fault}" for fault in of_element]
+    return values
+
+
 def walked(at: int, inner: Make, counted: bool, path: str) -> Make:
     """The list of what ``inner`` makes of each element that the walk at ``at`` recorded.
 
@@ -605,12 +658,9 @@ def walked(at: int, inner: Make, counted: bool, path: str) -> Make:
 
     def make(data: bytes, faults: Faults) -> Value:
         place, stride, many, flags, whole = _WALK(data, at)
-        values: list[Value] = []
-        for index in range(many):
-            start = place + stride * index
-            of_element: Faults = []
-            values.append(inner(data[:HEADER] + data[start : start + stride], of_element))
-            faults += [f"{path}[{index}]{fault}" for fault in of_element]
+        starts = range(place, place + stride * many, stride)
+        parts = [data[:HEADER] + data[start : start + stride] for start in starts]
+        values = each_element(parts, inner, path, faults)
         if counted and whole >= HIGHEST:  # the memory is something else
             faults.append(path)
             return None

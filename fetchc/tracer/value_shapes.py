@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
 
 __all__ = [
+    "ELEMENT",
     "BoundsCheckShape",
     "CallerShape",
     "CastShape",
@@ -24,6 +25,7 @@ __all__ = [
     "ConditionalShape",
     "DifferenceShape",
     "ElementCountShape",
+    "ElementsShape",
     "EntryCountShape",
     "EnumShape",
     "FormattedShape",
@@ -171,7 +173,7 @@ class SequenceShape(Record):
     """
 
     length: Leaf | ElementCountShape
-    elements: NumbersShape | ListShape
+    elements: NumbersShape | ListShape | ElementsShape
     start: Leaf | None = None
     around: Leaf | None = None
     backwards: bool = False
@@ -184,7 +186,7 @@ class RangeShape(Record):
     unknown. ``to_nul``: a string ends at its first NUL.
     """
 
-    elements: NumbersShape | ListShape | StringShape
+    elements: NumbersShape | ListShape | StringShape | ElementsShape
     start: int
     low: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
     high: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
@@ -520,11 +522,31 @@ class NumbersShape(Record):
     total: int = 0
 
 
+ELEMENT = "element"
+"""The field that has all bytes of an element: see :class:`ElementsShape`."""
+
+
+class ElementsShape(Record):
+    """A list whose elements an eBPF program has copied: ``count`` of ``size`` bytes at most.
+
+    Each of them is ``inner``, of a record with the field :data:`ELEMENT` alone. ``total`` is the
+    number of elements of an array.
+    """
+
+    field: str
+    inner: Shape
+    count: int
+    size: int
+    guards: tuple[Guard, ...] = ()
+    total: int = 0
+
+
 Shape = (
     Leaf
     | StringShape
     | SizedStringShape
     | NumbersShape
+    | ElementsShape
     | ListShape
     | SequenceShape
     | RangeShape

@@ -71,7 +71,7 @@ def copies() -> st.SearchStrategy[Contents]:
     return st.builds(
         Contents,
         st.builds(Deref, starts, st.integers(0, 300)),
-        st.one_of(sizes, st.integers(0, 70)),
+        st.one_of(sizes, st.integers(0, 70), st.sampled_from((700, 9000))),
         st.sampled_from((40, 512, 4096, 9000)),
     )
 

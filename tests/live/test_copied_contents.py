@@ -25,7 +25,8 @@ LENGTHS = (0, 1, 63, 64, 65, 256, 257, 512, 513, 4095, 4096, 4097, 20000)
 
 GO = """package main
 import ("os"; "strconv"; "strings")
-type record struct { name string; rows []int32 }
+type point struct { x int16; odd bool }
+type record struct { name string; rows []int32; points []point }
 //go:noinline
 func look(s string, b []byte, words []string, r *record) int { return len(s)+len(b)+len(words) }
 func main() {
@@ -33,25 +34,29 @@ func main() {
     n, _ := strconv.Atoi(one)
     s := strings.Repeat("ab\\x00c", n/4+1)[:n]
     rows := make([]int32, n)
-    for i := range rows { rows[i] = int32(i * -3) }
-    look(s, []byte(s), []string{s, "x"}, &record{s, rows})
+    points := make([]point, n)
+    for i := range rows { rows[i] = int32(i * -3); points[i] = point{int16(i), i % 2 == 1} }
+    look(s, []byte(s), []string{s, "x"}, &record{s, rows, points})
   }
 }
 """
 RUST = r"""
-struct Record { name: String, rows: Vec<i32> }
+struct Point { x: i16, odd: bool }
+struct Record { name: String, rows: Vec<i32>, points: Vec<Point> }
 #[inline(never)]
 fn look(s: &str, words: &[i32], r: &Record) -> usize {
+    let odd = r.points.iter().filter(|one| one.odd && one.x > 0).count();
     let bytes: usize = s.bytes().chain(r.name.bytes()).map(usize::from).sum();
     let numbers: i32 = words.iter().chain(r.rows.iter()).sum();
-    bytes + numbers as usize
+    bytes + numbers as usize + odd
 }
 fn main() {
     for one in std::env::args().skip(1) {
         let n: usize = one.parse().unwrap();
         let s: String = "ab\0c".chars().cycle().take(n).collect();
         let rows: Vec<i32> = (0..n as i32).map(|i| i * -3).collect();
-        let r = Record { name: s.clone(), rows: rows.clone() };
+        let points = (0..n).map(|i| Point { x: i as i16, odd: i % 2 == 1 }).collect();
+        let r = Record { name: s.clone(), rows: rows.clone(), points };
         println!("EVENT {}", look(&s, &rows, &r));
     }
 }
@@ -60,16 +65,19 @@ CPP = r"""
 #include <string>
 #include <string_view>
 #include <vector>
-struct record { std::string name; std::vector<int> rows; };
+struct point { short x; bool odd; };
+struct record { std::string name; std::vector<int> rows; std::vector<point> points; };
 __attribute__((noipa)) void look(const std::string &s, std::string_view v, const record &r,
                                  const char *buf, long n)
 { __asm__ volatile("" :: "r"(&s), "r"(v.data()), "r"(&r), "r"(buf), "r"(n) : "memory"); }
 int main(int count, char **words) {
   for (int at = 1; at < count; at++) {
     long n = std::stol(words[at]);
-    std::string s; std::vector<int> rows;
-    for (long i = 0; i < n; i++) s += "ab\0c"[i % 4], rows.push_back(i * -3);
-    look(s, s, record{s, rows}, s.data(), n);
+    record r;
+    for (long i = 0; i < n; i++)
+      r.name += "ab\0c"[i % 4], r.rows.push_back(i * -3),
+      r.points.push_back({short(i), i % 2 == 1});
+    look(r.name, r.name, r, r.name.data(), n);
   }
 }
 """
@@ -137,19 +145,26 @@ def words(length: int) -> list[int]:
     return [ord(one) for one in text(length)]
 
 
-# By language: the function, and of each expression what it is and the bytes of an element.
+def points(length: int) -> list[dict[str, int | bool]]:
+    """And of structures."""
+    return [{"x": index, "odd": index % 2 == 1} for index in range(length)]
+
+
+# By language: the function, and of each expression what it is and the bytes of an element: of a
+# structure, those that it takes of what is copied.
 Whole = Callable[[int], Any]
 CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, tuple[Whole, int]]]] = {
     "go": (_go, "main.look", {
         "s": (text, 1), "b": (words, 1), "words[0]": (text, 1), "r.name": (text, 1),
-        "r.rows": (rows, 4), "s[:len(b)]": (text, 1),
+        "r.rows": (rows, 4), "s[:len(b)]": (text, 1), "r.points": (points, 64),
     }),
     "rust": (_rust, "copied::look", {
         "s": (text, 1), "words": (rows, 4), "r.name": (text, 1), "r.rows": (rows, 4),
+        "r.points": (points, 64),
     }),
     "c++": (_cpp, "look", {
         "s": (text, 1), "v": (text, 1), "r.name": (text, 1), "r.rows": (rows, 4),
-        "buf[0:n]": (text, 1),
+        "buf[0:n]": (text, 1), "r.points": (points, 64),
     }),
     "mono": (_mono, "Copied.Look", {"s": (text, 2), "rows": (rows, 4)}),
 }  # fmt: skip
@@ -179,3 +194,54 @@ def test_contents_are_those_of_the_program(
                 if len(shown) < length:
                     cut[label] = length
             assert (hit.get("cut", {}), hit["faults"]) == (cut, [])
+
+
+ARRAYS = r"""
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+struct point { short x; unsigned odd : 1; char name[6]; };
+struct record {
+  int id; int rows[1000]; struct point points[10]; char text[1200]; short grid[30][20];
+};
+__attribute__((noipa)) void look(struct point *p, long n, struct record *r)
+{ __asm__ volatile("" :: "r"(p), "r"(n), "r"(r) : "memory"); }
+int main(void) {
+  struct record *r = calloc(1, sizeof *r);
+  r->id = 7;
+  for (int i = 0; i < 1000; i++) r->rows[i] = i * -3;
+  for (int i = 0; i < 600; i++) r->grid[i / 20][i % 20] = i;
+  for (int i = 0; i < 10; i++) r->points[i].x = i, r->points[i].odd = i, r->points[i].name[0] = 'p';
+  memset(r->text, 'q', 1000);
+  char *page = mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  munmap(page + 4096, 4096);
+  struct point *last = (struct point *)(page + 4096) - 5;
+  memcpy(last, r->points, sizeof *last * 5);
+  look(last, 9, r);
+  look(0, 0, r);
+  look((struct point *)8, 9, r);
+}
+"""
+
+
+def test_arrays_are_whole_and_a_page_that_is_not_there_is_no_element(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require_bpf()
+    require("gcc")
+    (tmp_path / "arrays.c").write_text(ARRAYS)
+    command = ["gcc", "-g", "-O1", "-o", "arrays", "arrays.c"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=120)
+    program = str(tmp_path / "arrays")
+    asked = ["p[0:n]", "*r", "r->rows[990:1000]", "--engine", "bpf", "--format", "jsonl"]
+    done = trace(capfd, *asked, "-x", program, "-f", "look", "--", program)
+    assert (done.status, len(done.objects)) == (0, 3), done.errors
+    ten = [{"x": at, "odd": at % 2, "name": "p"} for at in range(10)]
+    grid = [list(range(20 * row, 20 * row + 20)) for row in range(30)]
+    wanted = {"id": 7, "rows": rows(1000), "points": ten, "text": "q" * 1000, "grid": grid}
+    for hit in done.objects:
+        assert hit["args"]["*r"] == wanted
+        assert hit["args"]["r->rows[990:1000]"] == rows(1000)[990:]
+    parts = [(hit["args"]["p[0:n]"], hit["faults"]) for hit in done.objects]
+    missing = [f"p[0:n][{at}]" for at in range(5, 9)]
+    assert parts == [(ten[:5] + [None] * 4, missing), ([], []), (None, ["p[0:n]"])]

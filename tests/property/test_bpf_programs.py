@@ -172,11 +172,15 @@ def unlike(program: Program, data: bytes, wanted: Recorded) -> str:
         if data[at] != wanted.fixed[at]:
             return f"byte {at}"
     texts: list[bytes | None] = []
-    contents = {step.word for step in program.steps if isinstance(step, EmitContents)}
+    contents = {step.word: step.at for step in program.steps if isinstance(step, EmitContents)}
     for word in words:
         place = struct.unpack_from("<I", data, word)[0]
         low, size = place & 0xFFFF, place >> 16
-        if word in contents:
+        if contents.get(word) is not None:  # in the fixed part
+            for at, end in ((word, word + 4), (low, low + size)):
+                if data[at:end] != wanted.fixed[at:end]:
+                    return f"the contents {data[at:end]!r} for {wanted.fixed[at:end]!r}"
+        elif word in contents:
             texts.append(data[low : low + size])
         else:
             texts.append(data[low : low + size - 1] if size else None)

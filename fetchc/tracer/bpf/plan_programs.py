@@ -221,7 +221,7 @@ def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> For
 
 def _layout(number: int, event: str, program: Program, longest: int) -> Format:
     fields = [
-        Field(slot.name, slot.at, slot.size, slot.signed, slot.count, slot.text)
+        Field(slot.name, slot.at, slot.size, slot.signed, slot.count, slot.text, slot.room)
         for slot in program.slots
     ]
     walks = [

@@ -13,6 +13,7 @@ from fetchc.tracer.filter_conditions import value_shape
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,
     Leaf,
+    ListShape,
     NumbersShape,
     SequenceShape,
     Shape,
@@ -163,7 +164,7 @@ def test_slices_come_with_their_first_elements() -> None:
     assert isinstance(numbers.elements, NumbersShape)
     assert (numbers.elements.count, numbers.elements.size) == (64, 2)
     assert isinstance(texts, SequenceShape)
-    assert not isinstance(texts.elements, NumbersShape)
+    assert isinstance(texts.elements, ListShape)
     assert len(texts.elements.items) == 4
 
 
