@@ -94,6 +94,7 @@ class Argument:
         if self._bare is None:
             assert self._refusal is not None
             raise self._refusal
+        self._require_fetchargs()
         body = self._bare.parts[0].body
         if self.probe._found.more:
             from fetchc.driver.source_line_points import apart
@@ -102,6 +103,14 @@ class Argument:
             if len(found) > 1:
                 raise apart(self.expression, self._tree.expression.span, found)
         return body
+
+    def _require_fetchargs(self) -> None:
+        if any(part.entry for part in (self._bare or self.whole).parts):
+            raise reject(
+                "FC0314",
+                f"`{self.expression}` walks a container, and a fetch-arg has no loop",
+                help="`fetchc trace` and `--format bpf-c` walk it",
+            )
 
     @property
     def at_one_address(self) -> str:
@@ -142,6 +151,7 @@ class Argument:
         """
         from fetchc.driver.check_definitions import accepted_by
 
+        self._require_fetchargs()
         parts = (self._bare or self.whole).parts
         return accepted_by(self.probe._found, [part.fetch for part in parts])
 
@@ -472,7 +482,8 @@ class Probe:
         """Compile one argument; raises CompileError where it has to be refused.
 
         An argument with a point of its own (``x @ main.f``) is compiled at that. ``computes``: it
-        is for a format that computes what operators give (bpftrace, bpf-c), and for no other.
+        is for a format that computes what operators give (bpftrace, bpf-c), and for no other; a
+        container is walked by bpf-c alone.
         """
         given(text, "an argument", None)
         tree = parse_argument(text)
@@ -495,6 +506,8 @@ class Probe:
         kernel would refuse or mangle a line, and for an argument of another probe (FC0206).
         """
         self._require_own(arguments)
+        for each in arguments:
+            each._require_fetchargs()
         if len(places := self.each(arguments)) > 1:
             from fetchc.driver.source_line_points import require_alike
 

@@ -6,7 +6,7 @@ from fetchc.check.checker import Checker
 from fetchc.check.probe_site import ProbePoint
 from fetchc.check.typed_tree import AssumedCount, Constant
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
-from fetchc.ir.fetch import Bits, Fetch, Scalar, body
+from fetchc.ir.fetch import Bits, Decode, Fetch, Scalar, Word, body
 from fetchc.ir.fetch_rules import verify
 from fetchc.lower.arguments import lower
 from fetchc.record import Record
@@ -14,17 +14,22 @@ from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fetchc.check.typed_tree import Typed
     from fetchc.check.walks import Walked
     from fetchc.ir.arithmetic import Calculation
-    from fetchc.ir.fetch import Decode
-    from fetchc.syntax.tree import Argument
+    from fetchc.lower.fetches import Lowered
+    from fetchc.syntax.tree import Argument, Format
     from fetchc.target.kernel_versions import Kernel
 
 __all__ = ["Compiled", "Part", "accepted", "compile_argument", "for_kernel"]
 
 
 class Part(Record):
-    """One fetch-arg of an argument: the value, a companion, or a member of a whole."""
+    """One fetch-arg of an argument: the value, a companion, or a member of a whole.
+
+    Where the fetch is a walk, ``entry`` is what is fetched of each of its entries, by name; there
+    is no fetch-arg then, and ``body`` is empty.
+    """
 
     suffix: str
     fetch: Fetch
@@ -32,6 +37,7 @@ class Part(Record):
     decode: Decode
     type: str
     companion: bool
+    entry: tuple[Compiled, ...] = ()
 
 
 class Compiled(Record):
@@ -61,30 +67,22 @@ def compile_argument(
     """Compile one argument at a site.
 
     ``whole`` asks for companions and members, where one fetch-arg does not hold it all.
-    ``computes``: it is for a program that computes what operators give.
+    ``computes``: it is for a program that computes what operators give, and walks containers.
     Raises CompileError with every problem that one pass finds.
     """
     checker = Checker(found.site)
     node = checker.check(argument.expression)
-    if checker.walk is not None:
+    if checker.walk is not None and not computes:
         raise _walked(checker.walk)
     if checker.index is not None:
         what = "a fetch-arg cannot compute the place of an element"
         help = "`fetchc trace` reads it: an eBPF program computes the place"
         raise reject("FC0314", what, checker.index, "this index varies", help=help)
-    computed = given = None
-    if computes:
-        from fetchc.lower.operation_plan import calculation
-
-        given = calculation(checker, node, argument.format, lower)
-    if given is not None:
-        computed, lowered = (given[0], given[2]), given[1]
-    elif argument.format is None:
-        lowered = lower(checker, node, whole)
-    else:
-        from fetchc.lower.argument_formats import formatted
-
-        lowered = (formatted(checker, node, argument.format),)
+    if checker.walk is not None:
+        part = _elements(checker, checker.walk, node, argument.format)
+        type = checker.spell(node.type)
+        return Compiled(text, argument.name, type, (part,), tuple(checker.warnings))
+    lowered, computed = _lowered(checker, node, argument.format, whole, computes)
     if any(not isinstance(one, AssumedCount) for one in checker.assumptions):
         from fetchc.lower.assumptions import companions, unchecked
 
@@ -118,10 +116,50 @@ def compile_argument(
     )
 
 
+def _lowered(
+    checker: Checker, node: Typed, format: Format | None, whole: bool, computes: bool
+) -> tuple[tuple[Lowered, ...], tuple[Calculation, Decode] | None]:
+    # What is fetched of a value, and what computes it of that.
+    if computes:
+        from fetchc.lower.operation_plan import calculation
+
+        given = calculation(checker, node, format, lower)
+        if given is not None:
+            return given[1], (given[0], given[2])
+    if format is None:
+        return lower(checker, node, whole), None
+    from fetchc.lower.argument_formats import formatted
+
+    return (formatted(checker, node, format),), None
+
+
+def _elements(checker: Checker, walked: Walked, node: Typed, format: Format | None) -> Part:
+    # The walk, and what is fetched of each element: the value, in front of it the key.
+    from fetchc.lower.assumptions import unchecked
+    from fetchc.lower.walks import walk
+
+    wanted = [("value", node, format)]
+    if walked.key is not None and walked.wanted is None:
+        wanted.insert(0, ("key", walked.key, None))
+    entry = []
+    for name, one, shown in wanted:
+        lowered, computed = _lowered(checker, one, shown, True, True)
+        parts = [
+            Part(each.suffix, each.fetch, "", each.decode, checker.spell(each.type), each.companion)
+            for each in lowered
+        ]
+        entry.append(
+            Compiled(f"the {name}", name, checker.spell(one.type), tuple(parts), (), computed)
+        )
+    checker.warnings += unchecked(checker, whole=False)
+    fetch = Fetch(walk(checker, walked), Word())
+    return Part("", fetch, "", Decode("list"), checker.spell(node.type), False, tuple(entry))
+
+
 def _walked(walk: Walked) -> CompileError:
     from fetchc.check.walks import Strided
 
-    help = "`fetchc trace` shows them: an eBPF program walks the container"
+    help = "`fetchc trace` and `--format bpf-c` walk the container by an eBPF program"
     if isinstance(walk.way, Strided) and isinstance(walk.way.count, Constant):
         help += "; without `list` the array is a fetch-arg"
     what = "the elements are found one after the other, and a fetch-arg has no loop"

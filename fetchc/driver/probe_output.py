@@ -48,12 +48,7 @@ def event(
 ) -> Event:
     """The event of one probed address; without ``group`` and ``name``, those of a definition."""
     site = found.site
-    items = tuple(
-        Item(
-            each.name, each.text, each.part.fetch, each.part.decode, each.length, each.computed
-        )
-        for each in named
-    )  # fmt: skip
+    items = _items(named, kernel)
     group = group or group_name(program.path)
     name = name or event_name(site.named_after)
     if program.in_kernel:
@@ -89,6 +84,16 @@ def event(
         build_id=program.build_id or "",
         listed_in=_listed_in(program, function, site.address),
     )
+
+
+def _items(listed: Iterable[Named], kernel: Kernel) -> tuple[Item, ...]:
+    return tuple(
+        Item(
+            each.name, each.text, each.part.fetch, each.part.decode, each.length, each.computed,
+            _items(named([(one.type, one) for one in each.part.entry], kernel), kernel),
+        )
+        for each in listed
+    )  # fmt: skip
 
 
 def _listed_in(program: Program, function: Function | None, address: Address) -> str:

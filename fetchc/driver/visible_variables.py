@@ -71,7 +71,7 @@ def visible(
     seen: set[str] = set()
     results = 0
     for variable in scope.visible(found.site, function):
-        if not variable.name or variable.name in seen or _is_compilers(found.site, variable):
+        if not variable.name or variable.name in seen or _is_of_compiler(found.site, variable):
             continue  # an inner declaration hides it, and n@LINE picks the outer one
         seen.add(variable.name)
         if not kinds or variable.kind in kinds:
@@ -80,9 +80,9 @@ def visible(
     return tuple(shown)
 
 
-def _is_compilers(site: Site, variable: Variable) -> bool:
-    # Go's compiler has locals of its own: `.autotmp_3`, `#yield1`, `~r0loc`, and from Go 1.27 on the
-    # slots of a string that it took apart, `s.ptr` and `s.len`.
+def _is_of_compiler(site: Site, variable: Variable) -> bool:
+    # Go's compiler has locals of its own: `.autotmp_3`, `#yield1`, `~r0loc`, and from Go 1.27 on
+    # the slots of a string that it took apart, `s.ptr` and `s.len`.
     named = variable.name.removeprefix("&").isidentifier()
     return site.language.convention_first and variable.kind == "local" and not named
 

@@ -11,7 +11,7 @@ in ``FORMATS``, a row in docs/backends.md, a live test that runs the real tool
 from __future__ import annotations
 
 from fetchc.diag.diagnostic import reject
-from fetchc.ir.fetch import Decode, Fetch
+from fetchc.ir.fetch import Decode, Fetch, Walk
 from fetchc.quantities import Address, FileOffset
 from fetchc.record import Record
 
@@ -38,6 +38,9 @@ NAMING_BTF = ("tetragon",)
 COMPUTING = ("bpftrace", "bpf-c")
 """Formats whose tools compute what operators give."""
 
+WALKING = ("bpf-c",)
+"""Formats whose tools walk a container."""
+
 OF_VERSIONS = ("bpftrace",)
 """Formats whose text depends on the tool's version."""
 
@@ -55,7 +58,8 @@ class Item(Record):
 
     ``text`` is the argument as the user wrote it; ``length`` names the item that holds the
     bytes of a counted text. ``computed``: the value is what that gives for the fetches of the
-    argument's items, and what its result means.
+    argument's items, and what its result means. ``entry`` is, of a walk, what is fetched of each of
+    its entries.
     """
 
     name: str
@@ -64,6 +68,7 @@ class Item(Record):
     decode: Decode
     length: str | None
     computed: tuple[Calculation, Decode] | None = None
+    entry: tuple[Item, ...] = ()
 
 
 class KernelPoint(Record):
@@ -142,6 +147,13 @@ def written(format: str, events: Sequence[Event], btf: str = "", version: str = 
                 f"{' and '.join(RAISING_BY_NAME)}",
             ),
             help="use `--format probe`, `fetchc trace` or `fetchc add`",
+        )
+    walks = any(isinstance(one.fetch.value, Walk) for event in events for one in event.items)
+    if walks and format not in WALKING:
+        raise reject(
+            "FC0314",
+            f"the format `{format}` cannot walk a container",
+            help=f"`fetchc trace` and `--format {WALKING[0]}` do",
         )
     options = (btf,) if format in NAMING_BTF else (version,) if format in OF_VERSIONS else ()
     result: Written = _module(format).write(events, *options)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests.support.kernel_lab import KERNELS
 from tests.support.toolchains import require
 
-__all__ = ["built_loader", "compiled", "hits", "static_libbpf"]
+__all__ = ["Walked", "built_loader", "compiled", "hits", "static_libbpf", "walks"]
 
 _SECONDS = 120
 # Functions of C23's scanf and strtol, which glibc 2.38 was the first to have: as they were.
@@ -80,3 +81,48 @@ def hits(printed: str, text: str) -> list[tuple[str, dict[str, str | None]]]:
             values[name.rstrip("_")] = None if fault else value
         found.append((hit[1], values))
     return found
+
+
+@dataclass(frozen=True)
+class Walked:
+    """What the loader printed of a walk: ``entries`` of ``count``; None is a fault.
+
+    ``failed``: the walk came to what could not be read.
+    """
+
+    count: int
+    changed: bool
+    failed: bool
+    entries: list[dict[str, str | None]]
+
+
+def walks(printed: str, text: str) -> list[dict[str, Walked]]:
+    """Of each hit of the one event, all values of which are walks, the entries."""
+    members = re.findall(r"^    struct (\w+) (\w+)\[\d+\];  // bit (\d+):", text, re.M)
+    entries = {}
+    for entry, _, _ in members:
+        found = re.search(rf"^struct {entry} {{.*?^}};", text, re.M | re.S)
+        assert found is not None
+        names = re.findall(r"^    \S+ (\w+)(?:\[\w+\])?;  // bit", found[0], re.M)
+        each = "".join([rf' {name}=(?:"([^"]*)"|(\S*?))' for name in names])
+        entries[entry] = names, rf" {{faults=(\w+){each}}}"
+    hits = []
+    for line in re.finditer(r"^[^\n]*-\d+ \w+ faults=(\w+)(.*)$", printed, re.M):
+        faults, hit = int(line[1], 16), {}
+        for entry, name, bit in members:
+            names, each = entries[entry]
+            one = re.search(rf" {name}=\d+ of (\d+)( changed)?((?:{each})*)", line[2])
+            assert one is not None, line[2]
+            listed = []
+            for groups in re.findall(each, one[3]):
+                unread, values = int(groups[0], 16), groups[1:]
+                listed.append(
+                    {
+                        member: None if unread >> at & 1 else values[2 * at] or values[2 * at + 1]
+                        for at, member in enumerate(names)
+                    }
+                )
+            failed = bool(faults >> int(bit) & 1)
+            hit[name] = Walked(int(one[1]), one[2] is not None, failed, listed)
+        hits.append(hit)
+    return hits

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from fetchc.diag.diagnostic import CompileError
-from fetchc.emit.output_formats import Event, Item, KernelPoint, written
+from fetchc.emit.output_formats import FORMATS, WALKING, Event, Item, KernelPoint, written
 from fetchc.ir.arithmetic import DOUBLE, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Array,
     Bits,
+    Calculated,
     Comm,
+    Cursor,
     Decode,
     Deref,
     Fetch,
@@ -23,6 +25,8 @@ from fetchc.ir.fetch import (
     Symbol,
     Text,
     Value,
+    Walk,
+    Word,
 )
 from fetchc.quantities import Address, FileOffset
 from fetchc.target.kernel_versions import kernel
@@ -152,3 +156,63 @@ def test_an_element_by_index_is_not_the_first_one() -> None:
     assert "read(&operand3, sizeof(operand3), rdi + 8);" in found
     assert "__u64 index = (__u64)operand;" in found
     assert "e->v = (__s32)((__u32)operand2 + operand3);" in found
+
+
+def walked(*entry: Item, count: Value | None = None, name: str = "v") -> Item:
+    """A list that the register di leads to: the first word of an element leads to the next one."""
+    end = Calculated("eq", Cursor(0), 0)
+    start: tuple[Value, ...] = (DI,)
+    following: tuple[Value, ...] = (Deref(Cursor(0), 0),)
+    whole = None
+    if count is not None:
+        start, following, whole = (*start, count), (*following, Cursor(1)), Cursor(1)
+    rounds = Walk(start, end, 1, (), following, whole, None, None, (), 32, 4096, True)
+    return item(rounds, Word(), "list", name).replaced(entry=entry)
+
+
+@pytest.mark.parametrize(
+    ("version", "call"),
+    [
+        ("5.17", "        bpf_loop(4096, walk_e_v, &context, 0);"),
+        ("5.10", "for (__u32 round = 0; round < 48; round++)"),
+    ],
+)
+def test_the_rounds_of_a_walk_are_calls_of_a_function(version: str, call: str) -> None:
+    entry = item(Deref(Cursor(0), 8), name="value")
+    found = text(event(walked(entry), version=version))
+    for line in (
+        "    __s32 value;  // bit 0: value\n};\n\nstruct e_event {",
+        "    struct e_v_entry v[32];  // bit 0: the walk came to what cannot be read\n",
+        "static long walk_e_v(__u32 round, void *context)\n",
+        "    if (e->v_place == 0) {\n        e->v_ended = true;\n        return 1;\n    }\n",
+        "    unread |= read(&loaded1, 8, e->v_place);\n    if (unread) {\n"
+        "        e->faults |= 1ULL << 0;\n        return 1;\n    }\n",
+        "        if (read(&entry->value, sizeof(entry->value), e->v_place + 8))\n"
+        "            entry->faults |= 1ULL << 0;\n",
+        "    e->v_place = loaded1;\n",
+        "        e->v_place = rdi;\n",
+        call,
+    ):
+        assert line in found
+
+
+def test_another_number_of_entries_after_a_walk_is_a_change() -> None:
+    counted, taken = (walked(item(DI), count=DI), item(DI, name="v_count"))
+    found = text(event(counted.replaced(entry=(item(Deref(Cursor(0), 8)),)), taken))
+    assert "__s32 v_count;" in found  # the member's name is the user's
+    assert "e->v_count_ = e->v_word1;" in found
+    assert "e->v_changed = e->v_word1 != e->v_count_ || (e->v_ended && " in found
+    assert "if (number >= 32)\n        return 1;" in found
+
+
+def test_what_is_not_in_the_entry_is_refused() -> None:
+    with pytest.raises(CompileError) as refused:
+        text(event(walked(item(Deref(Register("si"), 8)))))
+    assert "it is not in the entry of the container" in str(refused.value)
+
+
+@pytest.mark.parametrize("format", sorted({*FORMATS} - {*WALKING}))
+def test_other_formats_do_not_walk(format: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        written(format, [event(walked(item(Deref(Cursor(0), 8))))])
+    assert refused.value.diagnostics[0].code == "FC0314"

@@ -1,0 +1,385 @@
+"""The values of a structure in C for a BPF program: how they are declared, read and printed.
+
+See :mod:`fetchc.emit.bpf_c`.
+"""
+
+from __future__ import annotations
+
+from string import Template
+
+from fetchc.diag.diagnostic import reject
+from fetchc.emit.c_calculations import Expression, Statements, c_type, either
+from fetchc.ir.arithmetic import Calculation, Fetched, Number
+from fetchc.ir.fetch import (
+    Absolute,
+    Array,
+    Bits,
+    Char,
+    Comm,
+    Contents,
+    Cursor,
+    Deref,
+    ElementAddress,
+    Image,
+    Immediate,
+    KernelValue,
+    Register,
+    ReturnValue,
+    Scalar,
+    StackEntry,
+    StackPointer,
+    Symbol,
+    Text,
+    Walk,
+    Word,
+    chain,
+)
+from fetchc.ir.steps import COMM_BYTES
+from fetchc.record import Record, assert_never
+from fetchc.target.machines import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from fetchc.diag.diagnostic import CompileError
+    from fetchc.emit.output_formats import Event, Item
+    from fetchc.ir.fetch import Value
+
+__all__ = ["Member", "Values", "filled", "total"]
+
+_FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
+
+
+# How the loader prints a member; the others are promoted to an int.
+_CONVERSIONS = {"__u32": "%u", "__u64": "%llu", "__s64": "%lld", "char": "%c"}
+
+
+def filled(text: str, /, **values: object) -> str:
+    """A text of targets/backend/libbpf.toml with these values."""
+    template: str = table("backend/libbpf")["text"][text]
+    return Template(template.removeprefix("\n")).substitute(values)
+
+
+class Member(Record):
+    """A value of the structure: an item, or what is computed of the ``operands``."""
+
+    item: Item
+    operands: tuple[Item, ...] = ()
+
+
+def _members(items: Sequence[Item]) -> Iterator[Member]:
+    at = 0
+    while at < len(items):
+        item = items[at]
+        many = 0
+        if item.computed is not None and (at == 0 or items[at - 1].text != item.text):
+            many = _operands(item.computed[0])
+        yield Member(item, tuple(items[at : at + many]))
+        at += many or 1
+
+
+def _operands(value: Calculation | Fetched | float) -> int:
+    # How many there are: they are numbered from 0.
+    match value:
+        case Calculation():
+            return max([_operands(one) for one, _ in value.operands])
+        case Fetched():
+            return value.position + 1
+        case _:
+            return 0
+
+
+class Values:
+    """The members of the structure that the C calls ``holder``: those of the event, or of an entry.
+
+    ``places`` are the variables with the addresses that the values of an entry begin at.
+    """
+
+    def __init__(
+        self, event: Event, items: Sequence[Item], holder: str, places: Sequence[str] = ()
+    ) -> None:
+        text = table("backend/libbpf")["text"]
+        self._event = event
+        self._holder = holder
+        self._places = places
+        self.places_used: set[str] = set()
+        self.members = tuple(_members(items))
+        if len(self.members) > text["fault_bits"]:
+            raise reject(
+                "FC0514",
+                f"the format `bpf-c` has {text['fault_bits']} fault bits, not {len(self.members)}",
+                help="ask for fewer values an event",
+            )
+        self._machine = table("backend/libbpf")["machines"][event.machine]
+        self._arch = table(f"arch/{event.machine}")
+        self._text_bytes: int = text["text_bytes"]
+        # Variables with what the members of the context hold: clang would compute addresses of
+        # members for several reads at once, and the verifier refuses a read by such an address.
+        self.registers: dict[str, str] = {}
+        self.names = {one.name: one.name + "_" * (one.name in text["reserved"]) for one in items}
+        self._lengths = [one.length for one in items]
+
+    def declared(self, bit: int) -> str:
+        """The declaration of that member."""
+        member = self.members[bit]
+        kind, name, count = self._declaration(member)
+        declared = f"{kind} {name}[{count}]" if count else f"{kind} {name}"
+        return f"    {declared};  // bit {bit}: {self._comment(member.item)}"
+
+    def reads(self, bits: Sequence[int]) -> list[str]:
+        """The statements that read those members."""
+        # A text comes after its length, which says how much is read.
+        ordered = sorted(bits, key=lambda bit: self.members[bit].item.length is not None)
+        return [self.read(bit) for bit in ordered]
+
+    def read(self, bit: int) -> str:
+        """The statements that read that member."""
+        member = self.members[bit]
+        return self._computed(bit, member) if member.operands else self._read(bit, member.item)
+
+    def printed(self, bit: int) -> str:
+        """The statements of the loader that print that member."""
+        member, holder = self.members[bit], self._holder
+        kind, name, count = self._declaration(member)
+        length = member.item.length
+        if length is not None:
+            return filled("printed_counted", holder=holder, name=name, length=self.names[length])
+        if kind == "char" and count:
+            return f'        printf(" {name}=\\"%s\\"", {holder}->{name});'
+        decode = member.item.computed[1] if member.item.computed else member.item.decode
+        conversion = _CONVERSIONS.get(kind, "%d")
+        if decode.kind not in ("integer", "bool", "char", "enum") and kind in ("__u32", "__u64"):
+            conversion = "%#llx" if kind == "__u64" else "%#x"
+        if count:
+            return filled(
+                "printed_list", holder=holder, name=name, count=count, conversion=conversion
+            )
+        return f'        printf(" {name}={conversion}", {holder}->{name});'
+
+    def _declaration(self, member: Member) -> tuple[str, str, str]:
+        # Type, name, and how many there are, empty of a single one.
+        item = member.item
+        name, store = self.names[item.name], item.fetch.store
+        if member.operands:
+            assert item.computed is not None
+            return c_type(item.computed[0].result), name, ""
+        if isinstance(item.fetch.value, Comm):
+            return "char", name, str(COMM_BYTES)
+        if item.length is not None:
+            return "char", name, "TEXT_BYTES"
+        match store:
+            case Text():
+                exact = self._exact(item)
+                return "char", name, "TEXT_BYTES" if exact is None else str(exact + 1)
+            case Array(element, count):
+                if isinstance(element, Text | Bits):
+                    what = "texts" if isinstance(element, Text) else "bit fields"
+                    raise self._cannot(item, f"it has no lists of {what}", "ask for an element")
+                return self._type(item, element), name, str(count)
+            case Symbol():
+                raise self._cannot(item, "it names addresses of the kernel")
+            case Word() | Scalar() | Char() | Bits():
+                return self._type(item, store), name, ""
+            case _:
+                assert_never(store)
+
+    def _type(self, item: Item, store: Word | Scalar | Char | Bits) -> str:
+        return "char" if isinstance(store, Char) else c_type(_number_of(item, store))
+
+    def _exact(self, item: Item) -> int | None:
+        # The bytes of an array of characters, which may have no NUL.
+        limit = item.decode.limit
+        return limit if limit is not None and limit < self._text_bytes else None
+
+    def _read(self, bit: int, item: Item) -> str:
+        store, name = item.fetch.store, f"{self._holder}->{self.names[item.name]}"
+        if isinstance(item.fetch.value, Comm):
+            return f"    bpf_get_current_comm({name}, sizeof({name}));"
+        address, loaded = self._address(item)
+        if not loaded:
+            if isinstance(store, Array | Text | Symbol):
+                raise self._cannot(item, "it is in no memory")
+            return f"    {name} = {self._number(item, store, address)};"
+        if item.length is not None:
+            length = [one.item.name for one in self.members].index(item.length)
+            return filled(
+                "counted",
+                holder=self._holder,
+                name=name,
+                bit=bit,
+                address=address,
+                length=f"{self._holder}->{self.names[item.length]}",
+                length_bit=length,
+            )
+        if isinstance(store, Bits):
+            value = self._number(item, store, "word")
+            size = store.container
+            return filled(
+                "bits",
+                holder=self._holder,
+                name=name,
+                bit=bit,
+                address=address,
+                container=size,
+                value=value,
+            )
+        after = ""
+        if isinstance(store, Text) and (exact := self._exact(item)) is not None:
+            failed = f"read({name}, {exact}, {address})"
+            after = f"\n    {name}[{exact}] = 0;"
+        elif isinstance(store, Text):
+            failed = f"read_text({name}, sizeof({name}), {address}) < 0"
+        else:
+            place = name if isinstance(store, Array) else f"&{name}"
+            failed = f"read({place}, sizeof({name}), {address})"
+        return f"    if ({failed})\n        {self._holder}->faults |= 1ULL << {bit};{after}"
+
+    def _comment(self, item: Item) -> str:
+        text = " ".join(item.text.split())
+        if item.length is not None:
+            return f"{text}: as many bytes as `{self.names[item.length]}` says"
+        if item.name in self._lengths:
+            return f"bytes of {text}"
+        if item.decode.kind == "float":
+            return f"{text}: the bits of the number"
+        return text
+
+    def _address(self, item: Item) -> tuple[str, bool]:
+        # What is at the end of the chain: an address to read at, or the value itself.
+        base, loads = chain(item.fetch.value, self._event.word_bytes)
+        if any(abs(load.offset) > _FARTHEST for load in loads[1:]):
+            raise self._cannot(item, "it is too far behind a pointer")
+        address = self.base(item, base)
+        for load in loads[:-1]:
+            address = f"pointer({total(address, load.offset)})"
+        return (total(address, loads[-1].offset), True) if loads else (address, False)
+
+    def _computed(self, bit: int, member: Member) -> str:
+        item = member.item
+        known: dict[Item, tuple[Expression, str]] = {}
+        assert item.computed is not None
+        calculation = item.computed[0]
+
+        def fetched(position: int, index: str = "") -> Expression:
+            one = member.operands[position].replaced(name=item.name, computed=None)
+            found = None if index else known.get(one)
+            if found is None:
+                found = self._operand(statements, one, index)
+            if not index:
+                known[one] = found
+            if found[1]:
+                statements.faults.append(found[1])
+            return found[0]
+
+        def no_floats() -> CompileError:
+            return self._cannot(item, "BPF has no floating-point numbers")
+
+        statements = Statements(fetched, no_floats)
+        value = statements.converted(statements.computed(calculation), calculation.result).text
+        name = f"{self._holder}->{self.names[item.name]}"
+        return filled(
+            "computed" if statements.faults else "computed_always",
+            holder=self._holder,
+            name=name,
+            bit=bit,
+            text=" ".join(item.text.split()),
+            statements="\n".join([f"        {one}" for one in statements.lines]),
+            faults=either(statements.faults),
+            value=value,
+        )
+
+    def _operand(self, statements: Statements, item: Item, index: str) -> tuple[Expression, str]:
+        # A variable with the number that is fetched, and one that says that it was not read.
+        store, lines = item.fetch.store, statements.lines
+        address, loaded = self._address(item)
+        if not isinstance(store, Word | Scalar | Char | Bits) or (index and not loaded):
+            raise self._cannot(item, "it is no number" if not index else "its list is in no memory")
+        number = _number_of(item, store)
+        kind, name = c_type(number), statements.named("operand")
+        if not loaded:
+            lines.append(f"{kind} {name} = {self._number(item, store, address)};")
+            return Expression(name, number), ""
+        if index:
+            address = f"{address} + {index} * sizeof({name})"
+        unread = statements.named("unread")
+        if isinstance(store, Bits):
+            word = statements.named("word")
+            lines.append(f"__u{store.container} {word};")
+            lines.append(f"bool {unread} = read(&{word}, sizeof({word}), {address});")
+            lines.append(f"{kind} {name} = {self._number(item, store, word)};")
+        else:
+            lines.append(f"{kind} {name};")
+            lines.append(f"bool {unread} = read(&{name}, sizeof({name}), {address});")
+        return Expression(name, number), unread
+
+    def _number(self, item: Item, store: Word | Scalar | Char | Bits, word: str) -> str:
+        # The low bits of a word.
+        if not isinstance(store, Bits):
+            type = self._type(item, store)
+            return word if type in ("__u64", "__s64") else f"({type}){word}"
+        above = 64 - store.width - store.offset
+        sign = "__s64" if item.decode.signed else "__u64"
+        return f"({sign})((__u64){word} << {above}) >> {64 - store.width}"
+
+    def base(self, item: Item, base: Value) -> str:
+        """The expression of what a chain of loads begins at; ``item`` is the value it is for."""
+        match base:
+            case Cursor(number) if number < len(self._places):
+                self.places_used.add(self._places[number])
+                return self._places[number]
+            case _ if self._places and not isinstance(base, Immediate | Absolute):
+                raise self._cannot(item, "it is not in the entry of the container")
+            case Register(name):
+                return self._register(item, name)
+            case StackPointer() | StackEntry():
+                return self._register(item, self._arch["stack_pointer"]["register"])
+            case ReturnValue():
+                return self._register(item, self._arch["result"]["register"])
+            case Image(offset):
+                if self._event.kind == "uretprobe":
+                    why = "where the file is loaded is not known when a function returns"
+                    raise self._cannot(item, why, "probe the entry")
+                counter = self._register(item, self._arch["pt_regs"]["program_counter"])
+                return total(counter, offset - self._event.offset)
+            case Immediate(value) | Absolute(value):
+                return f"{value & (1 << 64) - 1:#x}ULL"
+            case (
+                Comm() | KernelValue() | Deref() | ElementAddress() | Cursor() | Walk() | Contents()
+            ):
+                raise self._cannot(item, "the kernel alone has it")
+            case _:
+                assert_never(base)
+
+    def _register(self, item: Item, name: str) -> str:
+        if name not in self._machine["registers"]:
+            raise self._cannot(item, f"it has no register `{name}`")
+        member: str = self._machine["registers"][name]
+        variable = member if member.isidentifier() else name
+        self.registers[variable] = member
+        return variable
+
+    def _cannot(
+        self, item: Item, why: str, help: str = "leave it out, or use `fetchc trace`"
+    ) -> CompileError:
+        what = f"the format `bpf-c` cannot carry `{item.name}`: {why}"
+        return reject("FC0514", what, help=help)
+
+
+def _number_of(item: Item, store: Word | Scalar | Char | Bits) -> Number:
+    match store:
+        case Word():
+            return Number(64, False)
+        case Scalar(kind, bits):
+            return Number(bits, kind == "s")
+        case Char():
+            return Number(8, False)
+        case Bits(_, _, container):
+            return Number(container, item.decode.signed)
+        case _:
+            assert_never(store)
+
+
+def total(base: str, offset: int) -> str:
+    """The sum of an expression and a constant."""
+    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base

@@ -1,0 +1,355 @@
+"""The walk of a container in C for a BPF program: a function that does a round, and its call.
+
+What a round computes are the steps that :mod:`fetchc.ir.step_lowering` makes of the walk. Entries
+are structures in the event, of which each has fault bits of its own. The words that a round leaves
+to the next one are in the event, too: the verifier knows nothing of the numbers there, so that one
+round is to it as another.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fetchc.emit.bpf_c_values import Values, filled, total
+from fetchc.ir.fetch import Fetch, Image, Register, Word
+from fetchc.ir.step_lowering import steps_of
+from fetchc.ir.steps import (
+    Arithmetic,
+    Constant,
+    LoadBias,
+    Loop,
+    ReadCursor,
+    ReadMemory,
+    ReadRegister,
+    Select,
+    operands,
+)
+from fetchc.target.machines import table
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from fetchc.emit.output_formats import Event, Item
+    from fetchc.ir.fetch import Walk
+    from fetchc.ir.steps import Step
+
+__all__ = ["WalkWriter"]
+
+_ROUNDS_UNROLLED = 48  # of a walk, where the verifier follows each round: 5.10 refuses more
+_HALF = 1 << 63
+_PLAIN = 1 << 31  # from there on, a constant of C needs a suffix
+
+
+class WalkWriter:
+    """Writes one walk; ``bit`` is its fault bit: the walk came to what cannot be read."""
+
+    def __init__(
+        self, event: Event, program: str, values: Values, item: Item, walk: Walk, bit: int
+    ) -> None:
+        arch = table(f"arch/{event.machine}")
+        registers = arch["stack_pointer"]["register"], arch["result"]["register"]
+        (loop,) = steps_of([("", Fetch(walk.replaced(fields=()), Word()))], *registers).steps
+        assert isinstance(loop, Loop)
+        self._loop = loop
+        self._values = values
+        self._item = item
+        self._bit = bit
+        self._name = name = values.names[item.name]
+        taken = set(values.names.values())
+        self._own = {
+            word: _free(f"{name}_{word}", taken)
+            for word in ("count", "entries", "ended", "changed")
+        }
+        self._program = program
+        self._entry = f"{program}_{name}_entry"
+        places = ("key", "value")[: len(loop.places)] if len(loop.places) > 1 else ("place",)
+        self._places = places if loop.places else ()
+        stems = [*(() if loop.places else ("place",))]
+        stems += [f"word{number}" for number in range(1, len(loop.start) + 1 - len(stems))]
+        self._cursors = [f"e->{_free(f'{name}_{stem}', taken)}" for stem in stems]
+        at = self._places or self._cursors[:1]
+        self._of_entry = Values(event, item.entry, "entry", at)
+
+    @property
+    def _text(self) -> str:
+        return " ".join(self._item.text.split())
+
+    def structure(self) -> str:
+        """The structure of an entry."""
+        members = [self._of_entry.declared(bit) for bit in range(len(self._of_entry.members))]
+        return filled("entry", name=self._entry, text=self._text, members="\n".join(members))
+
+    def members(self) -> str:
+        """The members of the event."""
+        words = [one.removeprefix("e->") for one in self._cursors]
+        return filled(
+            "walk_members",
+            **self._own,
+            entry=self._entry,
+            name=self._name,
+            most=self._loop.most,
+            bit=self._bit,
+            text=self._text,
+            words=", ".join(words),
+        )
+
+    def function(self) -> str:
+        """The function that does a round, and returns 1 where it is the last one."""
+        loop = self._loop
+        reads_of_entry = self._of_entry.reads(range(len(self._of_entry.members)))
+        places = [
+            (name, value)
+            for name, value in zip(self._places, loop.places, strict=True)
+            if name in self._of_entry.places_used
+        ]
+        used = [loop.end, loop.found, *[value for _, value in places], *loop.next]
+        steps = _Statements(loop.body, used, self._start)
+        reads = [isinstance(one, ReadMemory) for one in loop.body]
+        lines = ["    bool unread = false;", ""] if any(reads) else []
+        lines += _indented(steps.lines(0, loop.tested))
+        unread = filled("walk_unread", bit=self._bit)
+        if any(reads[: loop.tested]):
+            lines.append(unread)
+        lines.append(filled("walk_ended", end=steps.text(loop.end), ended=self._own["ended"]))
+        lines += _indented(steps.lines(loop.tested, len(loop.body)))
+        if any(reads[loop.tested :]):
+            lines.append(unread)
+        entry = [f"    __u64 {name} = {steps.text(value)};" for name, value in places]
+        entry += self._entry_lines(reads_of_entry)
+        always = isinstance(loop.body[loop.found], Constant)
+        if always:
+            lines += ["", *entry]
+        else:
+            found = steps.text(loop.found)
+            lines += ["", f"    if ({found}) {{", *_indented(entry), "    }"]
+        return filled(
+            "walk_function",
+            program=self._program,
+            name=self._name,
+            text=self._text,
+            body="\n".join(lines),
+            advance="\n".join(self._advance(steps)),
+        )
+
+    def _entry_lines(self, reads: Sequence[str]) -> list[str]:
+        own, loop = self._own, self._loop
+        lines = [f"    __u32 number = e->{own['entries']};"]
+        record = filled(
+            "walk_entry",
+            entry=self._entry,
+            name=self._name,
+            reads="\n".join(reads),
+            entries=own["entries"],
+        ).split("\n")
+        if loop.count is not None:
+            return [*lines, "", f"    if (number >= {loop.most})", "        return 1;", *record]
+        lines += ["", f"    e->{own['count']}++;", f"    if (number < {loop.most}) {{"]
+        return [*lines, *_indented(record), "    }"]
+
+    def _advance(self, steps: _Statements) -> Iterator[str]:
+        # The words of the next round.
+        own = [ReadCursor(number + len(self._places)) for number in range(len(self._cursors))]
+        moved = [
+            (cursor, steps.text(value))
+            for cursor, value, same in zip(self._cursors, self._loop.next, own, strict=True)
+            if self._loop.body[value] != same
+        ]
+        if len(moved) == 1:
+            yield f"    {moved[0][0]} = {moved[0][1]};"
+            return
+        for number, (_, text) in enumerate(moved, 1):
+            yield f"    __u64 next{number} = {text};"
+        yield ""
+        for number, (cursor, _) in enumerate(moved, 1):
+            yield f"    {cursor} = next{number};"
+
+    def call(self, loops: bool) -> str:
+        """What walks, in the program; ``loops``: the kernel has bpf_loop."""
+        loop, own = self._loop, self._own
+        begin = _Statements(loop.begin, loop.start, self._start)
+        lines = begin.lines(0, len(loop.begin))
+        lines += [
+            f"{cursor} = {begin.text(value)};"
+            for cursor, value in zip(self._cursors, loop.start, strict=True)
+        ]
+        kept = [one for one in (loop.count, loop.version, loop.writing) if one is not None]
+        before, after = (
+            _Statements(loop.check, kept, self._start, stem) for stem in ("before_", "after_")
+        )
+        lines += before.lines(0, len(loop.check))
+        again = after.lines(0, len(loop.check))
+        count = "0" if loop.count is None else before.text(loop.count)
+        lines.append(f"e->{own['count']} = {count};")
+        differs = []
+        if loop.count is not None:
+            differs.append(f"{after.operand(loop.count)} != e->{own['count']}")
+            if loop.twice:  # not where one entry alone is looked for
+                differs.append(f"(e->{own['ended']} && e->{own['entries']} != e->{own['count']})")
+        if loop.version is not None:
+            lines.append(f"__u64 version = {before.text(loop.version)};")
+            differs.append(f"{after.operand(loop.version)} != version")
+        if loop.writing is not None:
+            lines.append(f"bool writing = {before.text(loop.writing)};")
+            differs.append(f"writing || {after.operand(loop.writing)}")
+        rounds = min(loop.rounds, loop.rounds if loops else _ROUNDS_UNROLLED)
+        return filled(
+            "walk_call",
+            **own,
+            text=self._text,
+            program=self._program,
+            name=self._name,
+            begin="\n".join(_indented(_indented(lines))),
+            rounds=filled(
+                "walk_by_helper" if loops else "walk_by_loop",
+                program=self._program,
+                name=self._name,
+                rounds=rounds,
+            ),
+            check="\n".join(_indented(_indented(_indented(again)))),
+            differs=" || ".join(differs) or "false",
+            bit=self._bit,
+        )
+
+    def printed(self) -> str:
+        """The statements of the loader that print the entries."""
+        printed = [self._of_entry.printed(bit) for bit in range(len(self._of_entry.members))]
+        return filled(
+            "printed_walk",
+            **self._own,
+            entry=self._entry,
+            name=self._name,
+            printed="\n".join(_indented("\n".join(printed).split("\n"))),
+        )
+
+    def _start(self, step: Step) -> str:
+        # What steps compute with.
+        match step:
+            case ReadCursor(number=number):
+                return self._cursors[number - len(self._places)]
+            case ReadRegister(name=name):
+                return self._values.base(self._item, Register(name))
+            case LoadBias():
+                return self._values.base(self._item, Image(0))
+            case _:
+                raise AssertionError(f"no step of a walk: {step!r}")
+
+
+class _Statements:
+    """Steps as statements, with a variable for what is read, and for what is used twice.
+
+    ``used`` are the values that are wanted of them; ``start`` gives what a step begins at.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[Step],
+        used: Sequence[int],
+        start: Callable[[Step], str],
+        prefix: str = "",
+    ) -> None:
+        self._steps = steps
+        self._start = start
+        self._prefix = prefix
+        self._uses = Counter(used)
+        for position in range(len(steps) - 1, -1, -1):
+            if self._uses[position]:
+                self._uses.update(operands(steps[position]))
+        self._names: dict[int, str] = {}
+
+    def lines(self, low: int, high: int) -> list[str]:
+        """The statements of the steps ``low`` to ``high``."""
+        lines: list[str] = []
+        for position in range(low, high):
+            step = self._steps[position]
+            if not self._uses[position]:
+                continue
+            if isinstance(step, ReadMemory):
+                name = self._named(position, "loaded")
+                address = total(self.operand(step.base), step.offset)
+                if step.when is not None:
+                    lines.append(f"if ({self.text(step.when)})")
+                read = f"unread |= read(&{name}, {step.size}, {address});"
+                lines.insert(len(lines) - (step.when is not None), f"__u64 {name} = 0;")
+                lines.append("    " * (step.when is not None) + read)
+            elif isinstance(step, Arithmetic | Select) and self._uses[position] > 1:
+                kind = "bool" if self._is_truth(position) else "__u64"
+                text = self.text(position)
+                lines.append(f"{kind} {self._named(position, 'value')} = {text};")
+        return lines
+
+    def _named(self, position: int, stem: str) -> str:
+        stem = self._prefix + stem
+        number = 1 + sum([one.startswith(stem) for one in self._names.values()])
+        name = self._names[position] = f"{stem}{number}"
+        return name
+
+    def operand(self, position: int) -> str:
+        """The expression of a value, as an operand of another one."""
+        text = self.text(position)
+        return f"({text})" if " " in text or text.startswith("!") else text
+
+    def text(self, position: int) -> str:
+        """The expression of a value."""
+        if position in self._names:
+            return self._names[position]
+        match self._steps[position]:
+            case Constant(value=value):
+                return str(value) if value < _PLAIN else f"{value:#x}ULL"
+            case Select(condition=condition, nonzero=nonzero, zero=zero):
+                both = self.operand(nonzero), self.operand(zero)
+                return f"{self.operand(condition)} ? {both[0]} : {both[1]}"
+            case Arithmetic() as step:
+                return self._arithmetic(step)
+            case step:
+                return self._start(step)
+
+    def _is_truth(self, position: int) -> bool:
+        match self._steps[position]:
+            case Constant(value=value):
+                return value in (0, 1)
+            case Arithmetic(operation="eq" | "lt"):
+                return True
+            case Arithmetic(operation="and" | "or", left=left, right=right):
+                return self._is_truth(left) and self._is_truth(right)
+            case _:
+                return False
+
+    def _arithmetic(self, step: Arithmetic) -> str:
+        operation, left, right = step.operation, self.operand(step.left), self.operand(step.right)
+        constant = self._steps[step.right]
+        number = constant.value if isinstance(constant, Constant) else None
+        if operation in ("lsh", "rsh", "arsh"):
+            count = right if number is not None else f"({right} & 63)"
+            if operation == "arsh":
+                return f"(__u64)((__s64){left} >> {count})"
+            if isinstance(self._steps[step.left], Constant) or self._is_truth(step.left):
+                left = f"(__u64){left}"
+            return f"{left} {'<<' if operation == 'lsh' else '>>'} {count}"
+        if operation == "eq" and number == 0 and self._is_truth(step.left):
+            return f"!{left}"
+        if operation == "add" and number is not None and number >= _HALF:
+            return total(left, number - 2 * _HALF)
+        if operation == "div" and number is None:
+            return f"{right} ? {left} / {right} : 0"
+        if operation in ("and", "or") and self._is_truth(step.left) and self._is_truth(step.right):
+            return f"{left} {'&&' if operation == 'and' else '||'} {right}"
+        return f"{left} {_OPERATORS[operation]} {right}"
+
+
+_OPERATORS = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^",
+    "eq": "==", "lt": "<",
+}  # fmt: skip
+
+
+def _free(name: str, taken: set[str]) -> str:
+    # A name that no other member has.
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return [f"    {line}" if line else "" for text in lines for line in text.split("\n")]
