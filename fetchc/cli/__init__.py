@@ -123,7 +123,8 @@ def _edge(work: Callable[[], Result], output: Output) -> Result | int:
         limit: Exception = error
         if isinstance(error, ImportError):  # which does not say why
             try:
-                os.close(os.open(os.devnull, os.O_RDONLY))
+                for end in os.pipe():
+                    os.close(end)
             except OSError as refused:
                 limit = refused
         if isinstance(limit, OSError) and limit.errno in LIMITS:
