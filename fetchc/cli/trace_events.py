@@ -19,6 +19,7 @@ from fetchc.tracer.display_values import CodeAddress, ReturnAddress, SymbolName
 from fetchc.tracer.events import ELAPSED, UNSEEN, WRITE, OpenCalls, microseconds
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts
 from fetchc.tracer.ring_buffer import in_order
+from fetchc.tracer.session import ENDING
 from fetchc.tracer.tracefs import started
 
 TYPE_CHECKING = False
@@ -527,7 +528,7 @@ _TURN = 0.05  # seconds after which the ends are looked at
 
 
 class Ending:
-    """A context manager: SIGINT, SIGTERM and SIGHUP ask for an end, and interrupt nothing.
+    """A context manager: the signals of ENDING ask for an end, and interrupt nothing.
 
     So that what was recorded is still shown. The second one ends at once, as it would without
     this: somebody waits for an event that does not come. Signals that were ignored stay so.
@@ -538,7 +539,7 @@ class Ending:
         self._before: dict[int, Callable[[int, FrameType | None], object] | int | None] = {}
 
     def __enter__(self) -> Ending:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDING:
             before = signal.getsignal(number)
             if before is not signal.SIG_IGN:
                 self._before[number] = before

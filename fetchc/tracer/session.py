@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["ONLY_EBPF", "Session", "postponed", "shielded", "terminable"]
+__all__ = ["ENDING", "ONLY_EBPF", "Session", "postponed", "shielded", "terminable"]
 
 ONLY_EBPF = "only an eBPF program walks a container"
 """Why a session of definitions takes no plan that walks."""
@@ -47,7 +47,8 @@ ONLY_EBPF = "only an eBPF program walks a container"
 # ------------------------------------------------------------------------------
 # Signals: blocked while something is half done, or raised as exceptions to clean up.
 
-_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
+"""Signals that end a process from outside: Ctrl-C, `kill`, a closed terminal, Ctrl-\\."""
 
 
 @contextmanager
@@ -57,7 +58,7 @@ def shielded() -> Iterator[None]:
     They are blocked for the calling thread: a program that handles signals in its main thread
     while it traces in another one sees no difference.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         yield
     finally:
@@ -72,8 +73,8 @@ def postponed() -> Iterator[None]:
     inherit blocked signals. For the main thread; what is ignored, or not Python's, stays so.
     """
     met: list[int] = []
-    before = {each: signal.getsignal(each) for each in _ENDING}
-    handled = [each for each in _ENDING if callable(before[each])]
+    before = {each: signal.getsignal(each) for each in ENDING}
+    handled = [each for each in ENDING if callable(before[each])]
     for each in handled:
         signal.signal(each, lambda number, _: met.append(number))
     try:
@@ -91,14 +92,14 @@ def _nothing(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind as Ctrl-C does, so that everything is taken away again.
+    """Let the other signals unwind as Ctrl-C does, so that everything is taken away again.
 
     For commands, in the main thread. The first signal raises KeyboardInterrupt or SystemExit
     with status 128 + its number; those that follow do nothing, for the first one is being
     obeyed. Signals that were ignored before (``nohup``) still are.
     """
-    before = {each: signal.getsignal(each) for each in _ENDING}
-    handled = [each for each in _ENDING if before[each] is not signal.SIG_IGN]
+    before = {each: signal.getsignal(each) for each in ENDING}
+    handled = [each for each in ENDING if before[each] is not signal.SIG_IGN]
 
     def end(number: int, frame: FrameType | None) -> None:
         for each in handled:

@@ -39,6 +39,7 @@ def alive(pid: int) -> bool:
         (signal.SIGINT, ()),
         (signal.SIGTERM, ()),
         (signal.SIGHUP, ()),
+        (signal.SIGQUIT, ()),
         (signal.SIGINT, ("--engine", "bpf")),
     ],
 )

@@ -47,7 +47,9 @@ def test_a_handler_waits_for_the_end_of_the_block() -> None:
     assert int(done.stdout.split()[1], 16) == 0  # a child that is started inside has none blocked
 
 
-@pytest.mark.parametrize(("number", "status"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130)])
+@pytest.mark.parametrize(
+    ("number", "status"), [("SIGTERM", 143), ("SIGHUP", 129), ("SIGINT", 130), ("SIGQUIT", 131)]
+)
 def test_a_signal_unwinds_once(number: str, status: int) -> None:
     script = (
         "import os, signal, sys\n"
