@@ -384,6 +384,7 @@ def refuse_other_convention(name: str, span: Span) -> CompileError:
         span,
         "unknown location",
         help="fetch the register that you know it to be in: `%ax`",
+        reason="no location",
     )
 
 

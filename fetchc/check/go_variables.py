@@ -116,6 +116,7 @@ def require_declared(site: Site, function: Function, variable: Variable, span: S
         span,
         f"no value on line {here}",
         help=None if behind is None else f"probe a later line: `--at :{behind}`",
+        reason="no location",
     )
 
 

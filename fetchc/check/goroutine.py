@@ -104,6 +104,7 @@ def _register(checker: Checker, function: Function, span: Span) -> DwarfRegister
                 "not certain",
                 notes=("after a call of assembly the register is reloaded, a little later",),
                 help="probe the entry or the return: leave `--at` out",
+                reason="no location",
             )
         return rules.goroutine_register
     loaded = _loaded(site, function, rules)
@@ -119,6 +120,7 @@ def _register(checker: Checker, function: Function, span: Span) -> DwarfRegister
             "it after the stack check with which most functions begin",
         ),
         help="probe the entry of a function that calls others: leave `--at` and `--return` out",
+        reason="thread-local",
     )
 
 

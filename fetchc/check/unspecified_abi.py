@@ -281,4 +281,5 @@ def _refused(checker: Checker, span: Span, why: str) -> CompileError:
         span,
         "unknown location",
         help="probe the caller after it stored the result, by its line",
+        reason="no location",
     )

@@ -15,6 +15,7 @@ from fetchc.cli.trace_request import (
 )
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.emit.probe_definition import event_name
+from fetchc.program.entities import ABSENCES
 from fetchc.program.go_symbol_names import without_type_arguments
 from fetchc.record import Record
 from fetchc.syntax.tree import VARIABLE_GROUPS
@@ -552,9 +553,6 @@ class _Collecting:
             once.add(each.message)
 
 
-_NO_PLACE = "FC04"  # how the codes of values begin that are not there
-
-
 def _missing(probe: Probe, texts: tuple[str, ...]) -> list[str]:
     """Why values of the expressions are nowhere at the probe."""
     found = []
@@ -563,7 +561,7 @@ def _missing(probe: Probe, texts: tuple[str, ...]) -> list[str]:
             shapes = [one.shape for one in probe.asked_all(text)]
         except CompileError as refused:
             first = refused.diagnostics[0]
-            if first.code.startswith(_NO_PLACE):
+            if first.reason in ABSENCES:
                 found.append(first.message)
         else:
             found += [one.reason for one in shapes if isinstance(one, UnavailableShape)]

@@ -287,7 +287,8 @@ def pointer(site: Site, node: Typed) -> tuple[Value, int]:
             if isinstance(found, Memory):
                 return found.base, found.offset
             kind = "a constant" if isinstance(found, ImplicitValue) else "a value in a register"
-            raise reject("FC0405", f"{kind} has no address", node.span, "not in memory")
+            what = f"{kind} has no address"
+            raise reject("FC0405", what, node.span, "not in memory", reason="no address")
         case _:
             return load_word(site, where(site, node), node.span), 0
 
@@ -311,6 +312,7 @@ def load_word(site: Site, found: Where, span: Span) -> Value:
                 span,
                 "cannot be dereferenced there",
                 notes=("the kernel dereferences whole words only",),
+                reason="in pieces",
             )
 
 
@@ -333,6 +335,7 @@ def piece_at(
         "spread over several places",
         notes=(f"its pieces are {shown}",) if shown else ("it has no location",),
         help="name a member that is inside one of them",
+        reason="in pieces",
     )
 
 
@@ -443,6 +446,7 @@ def _address(site: Site, node: Shift | Address | Indexed) -> Where:
         "computed, not loaded",
         notes=("the kernel loads from base + offset, it cannot return base + offset itself",),
         help="fetch the pointer that it starts from, and add the offset to the output",
+        reason="no address",
     )
 
 
@@ -702,6 +706,7 @@ def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
         node.span,
         "not in memory",
         help="fetch its parts by name or by index",
+        reason="in pieces",
     )
 
 

@@ -153,6 +153,7 @@ def unsaved(site: Site, register: DwarfRegister, span: Span, name: str) -> Compi
         "a probe cannot read it",
         notes=tuple(notes),
         help=help,
+        reason="vector register",
     )
 
 
