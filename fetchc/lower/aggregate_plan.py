@@ -27,6 +27,7 @@ from fetchc.program.types import (
     ChannelType,
     ChoiceType,
     ComplexType,
+    FloatType,
     FunctionType,
     InterfaceType,
     IntType,
@@ -426,7 +427,7 @@ class StructPlan(Record):
 
 
 class HalvesPlan(Record):
-    """A number of two halves (complex, 16 bytes), as a structure of both."""
+    """A number of two halves (complex, or of 16 bytes), as a structure of both."""
 
     node: Typed
     layout: StructType
@@ -601,7 +602,7 @@ def aggregate(checker: Checker, node: Typed, resolved: Type) -> AggregatePlan:
             return NotationPlan(node, resolved)
         case StructType():
             return StructPlan(node, resolved, is_tuple(resolved.members))
-        case ComplexType() | IntType():
+        case ComplexType() | IntType() | FloatType():
             both_halves = halves(checker, resolved)
             if both_halves is not None:
                 return HalvesPlan(node, both_halves)

@@ -11,6 +11,7 @@ from fetchc.program.entities import InRegister, Pieces
 from fetchc.program.types import (
     ArrayType,
     DeclaredType,
+    FloatType,
     FunctionType,
     InterfaceType,
     SequenceType,
@@ -98,6 +99,8 @@ def refuse_whole(checker: Checker, node: Typed, resolved: Type) -> CompileError:
             help = f"fetch its data word (`.{data.name}`); `--format probe` fetches both words"
         case ArrayType():
             help = "name an element and a member of it: `a[0].x`"
+        case FloatType() if size and halves(checker, resolved):
+            help = f"fetch its bytes: `:x8[{size}]`; `fetchc trace` shows it whole"
         case _ if both := halves(checker, resolved):
             shown = ", ".join([f"`.{one.name}`" for one in both.members])
             help = f"fetch a half of it: {shown}; `fetchc trace` shows it whole"

@@ -335,7 +335,48 @@ def _wide_integer(parts: Numbers) -> str:
     return str(parts["high"] << 64 | parts["low"] & (1 << 64) - 1)
 
 
+def _x87_extended(parts: Numbers) -> str | None:
+    # Source: Intel SDM 1, 4.2.2: the highest bit of the mantissa is in it.
+    mantissa, upper = parts["low"] & (1 << 64) - 1, parts["high"] & 0xFFFF
+    exponent = upper & 0x7FFF
+    if exponent and not mantissa >> 63:
+        return None  # since the 80387 no number
+    return _float_text(upper >> 15, mantissa, exponent, 64)
+
+
+def _binary128(parts: Numbers) -> str:
+    # Source: IEEE 754-2008, 3.4: the highest bit of the mantissa is not stored.
+    low, high = (parts[name] & (1 << 64) - 1 for name in ("low", "high"))
+    exponent = high >> 48 & 0x7FFF
+    mantissa = (high & (1 << 48) - 1) << 64 | low
+    return _float_text(high >> 63, mantissa | bool(exponent) << 112, exponent, 113)
+
+
+def _float_text(negative: int, mantissa: int, exponent: int, bits: int) -> str:
+    # The fewest digits that are this number and no other of `bits` bits, as Python writes a float.
+    from decimal import Context, Decimal
+    from fractions import Fraction
+
+    sign = "-" if negative else ""
+    if exponent == 0x7FFF:
+        return f"{sign}Infinity" if mantissa == 1 << bits - 1 else "NaN"
+    if not mantissa:
+        return f"{sign}0.0"
+    unit = Fraction(2) ** (max(exponent, 1) - 0x3FFF - (bits - 1))
+    value = mantissa * unit
+    finer = 2 if mantissa == 1 << bits - 1 else 1  # below a power of two they are closer
+    digits, found = 0, Decimal(0)
+    while round(Fraction(found) / unit * finer) != mantissa * finer:
+        digits += 1
+        found = Context(digits).divide(Decimal(value.numerator), Decimal(value.denominator))
+    if not -5 < found.adjusted() < 16:
+        return f"{sign}{found:e}"
+    text = f"{found:f}"
+    return f"{sign}{text}" if "." in text else f"{sign}{text}.0"
+
+
 NOTATIONS: dict[str, Callable[[Numbers], str | None]] = {
+    "binary128": _binary128,
     "date": _date,
     "date-time": _date_time,
     "date-time-offset": _date_time_offset,
@@ -346,6 +387,7 @@ NOTATIONS: dict[str, Callable[[Numbers], str | None]] = {
     "time-span": _time_span,
     "unix-time": _unix_time,
     "wide integer": _wide_integer,
+    "x87 extended": _x87_extended,
 }
 """By the name of the form, what makes it of a value's members; None of numbers that are none."""
 

@@ -128,6 +128,7 @@ def entry(n: int) -> dict[str, Any]:
         "p->z.imag": 2.5,
         "p->big": str(-5 - n),
         "p->wide": str((1 << 100) + n),
+        "p->ld": str(n / 2),
         "p->packed.v": -n,
         "p->packed.five": 17 + n,
         "p->packed.minus": -n,

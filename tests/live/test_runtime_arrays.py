@@ -220,11 +220,12 @@ int main(void)
 LEFT_OUT = """
 volatile long sink;
 struct V { int v = 5; };
-struct S : virtual V { long double ld = 1.5L; int own = 2; };
-struct P { long double ld; int own; };
+typedef float Decimal __attribute__((mode(DD)));
+struct S : virtual V { Decimal money; int own = 2; };
+struct P { Decimal money; int own; };
 struct Q { int n; P inner; };
 __attribute__((noinline)) void use(S *s, Q *q) { sink += s->own + s->v + q->inner.own; }
-int main() { S s; Q q = {3, {1.5L, 7}}; use(&s, &q); }
+int main() { S s; Q q = {3, {Decimal(), 7}}; use(&s, &q); }
 """
 
 
@@ -238,7 +239,7 @@ def test_what_a_whole_structure_lacks_is_reported_beside_it(
     words = ["*s", "*q", "-x", str(tmp_path / "left"), "-f", "use", "--at", "body"]
     traced = trace(capfd, *words, "--format", "jsonl", "--", tmp_path / "left")
     (event,) = traced.objects
-    assert event["left_out"] == {"*s": ["V", "ld"], "*q.inner": ["ld"]}
+    assert event["left_out"] == {"*s": ["V", "money"], "*q.inner": ["money"]}
     assert (event["args"]["*s"]["own"], event["args"]["*q"]) == (2, {"n": 3, "inner": {"own": 7}})
     shown = trace(capfd, *words, "--", tmp_path / "left")
     assert "*q={n=3, inner={own=7, …}}" in shown.lines[0]
