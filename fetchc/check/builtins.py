@@ -279,8 +279,23 @@ def _no_call(name: str, span: Span) -> CompileError:
 def _method(checker: Checker, node: tree.MethodCall) -> Typed:
     wanted = as_type(tree.Member(node.base, node.name, False, node.name_span, node.span))
     if wanted is not None and len(node.arguments) == 1:
-        target = type_named(checker, wanted)
-        return cast(checker, target, checker.check(node.arguments[0]), node.span)
+        try:
+            target = type_named(checker, wanted)
+        except CompileError as refusal:
+            if refusal.reason != "unknown type" or not _is_value(checker, node.base):
+                raise
+        else:
+            return cast(checker, target, checker.check(node.arguments[0]), node.span)
+    if node.name == "at" and len(node.arguments) == 1:
+        base = checker.check(node.base)
+        holder = members.follow_pointer(checker, base, base.span)
+        resolved = checker.resolved(holder.type)
+        if isinstance(resolved, StructType) and resolved.is_library:
+            (given,), container = node.arguments, node.base
+            if holder is not base:
+                container = tree.Dereference(container, container.span)
+            index = given.value if isinstance(given, tree.Integer) else given
+            return checker.check(tree.Index(container, index, given.span, node.span))
     if not node.arguments and node.name in checker.site.language.counting:
         count = _COUNTS[checker.site.language.counting[node.name]]
         base = checker.check(node.base)
@@ -289,6 +304,14 @@ def _method(checker: Checker, node: tree.MethodCall) -> Typed:
         base = checker.check(node.base)
         return checker.of_each(base, lambda one: _of_library(checker, one, node))
     raise _code(node)
+
+
+def _is_value(checker: Checker, node: tree.Expression) -> bool:
+    try:
+        checker.check(node)
+    except CompileError:
+        return False
+    return True
 
 
 def _of_library(checker: Checker, base: Typed, node: tree.MethodCall) -> Typed:

@@ -56,6 +56,15 @@ def probe(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return fetchc.open(str(directory / "t")).probe("f", kernel="6.1")
 
 
+def test_at_is_an_index(probe: fetchc.Probe) -> None:
+    assert probe.compile("a->at(2).n").fetcharg == probe.compile("(*a)[2].n").fetcharg
+    assert probe.compile("s->at(1).n").fetcharg == probe.compile("(*s)[1].n").fetcharg
+    with pytest.raises(fetchc.CompileError, match="FC0303"):
+        probe.compile("a->at(3)")
+    with pytest.raises(fetchc.CompileError, match="FC0308"):
+        probe.compile("bits.flip(1)")
+
+
 @pytest.mark.parametrize(
     ("expression", "fetched"),
     [
