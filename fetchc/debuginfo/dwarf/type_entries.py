@@ -591,7 +591,8 @@ def base(types: TypeTable, die: Die, *, in_one_byte: bool = False) -> Type:
         return ComplexType(name, size)
     if encoding == DW_ATE_decimal_float:
         return UnknownType(name, size, "it is a decimal floating-point number")
-    if encoding == DW_ATE_UTF:  # char16_t and its kin, and char of Rust
+    if encoding == DW_ATE_UTF or (encoding == DW_ATE_unsigned and name == "char8_t"):
+        # char16_t and its kin, and char of Rust; g++ 9 to 12 writes char8_t as a number.
         return CharType(name, size, False)
     if encoding in CHARACTERS and stated == 1 and is_c_family(die.unit):
         return CharType(name, size, encoding == DW_ATE_signed_char, foreign)

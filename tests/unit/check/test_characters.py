@@ -22,7 +22,7 @@ from tests.support.dwarfwriter import (
 )
 from tests.support.elfwriter import Load, Sym
 
-ELEMENTS = ("short", "char", "char16_t", "letter", "round")
+ELEMENTS = ("short", "char8_t", "char", "char16_t", "letter", "round")
 
 
 def parameter(name: str, target: str) -> Entry:
@@ -35,10 +35,11 @@ def parameter(name: str, target: str) -> Entry:
 
 @pytest.fixture
 def probe(tmp_path: Path) -> fetchc.Probe:
-    """``f(int *_short, char *_char, ..., short n)``; ``round`` is a typedef of itself."""
+    """``f(short *_short, ..., short n)``; ``round`` is a typedef of itself."""
     types = [
         base_die("short", 2, dw.DW_ATE_signed),
         base_die("char", 1, dw.DW_ATE_signed_char),
+        base_die("char8_t", 1, dw.DW_ATE_unsigned),  # of g++ 12; clang says DW_ATE_UTF
         typedef_die("char16_t", "short"),
         typedef_die("letter", "char16_t"),
         typedef_die("round", "circle"),
@@ -59,12 +60,23 @@ def probe(tmp_path: Path) -> fetchc.Probe:
 
 @pytest.mark.parametrize(
     ("element", "kind"),
-    [("short", "integer"), ("char", "bytes"), ("char16_t", "utf-16"), ("letter", "utf-16")],
+    [
+        ("short", "integer"),
+        ("char8_t", "bytes"),
+        ("char", "bytes"),
+        ("char16_t", "utf-16"),
+        ("letter", "utf-16"),
+    ],
 )
 def test_elements_are_text_by_their_kind_or_their_name(
     element: str, kind: str, probe: fetchc.Probe
 ) -> None:
     assert probe.compile(f"_{element}[0:n]").whole.parts[0].decode.kind == kind
+
+
+@pytest.mark.parametrize(("element", "register"), [("char8_t", "si"), ("char", "dx")])
+def test_a_pointer_to_one_is_a_string(element: str, register: str, probe: fetchc.Probe) -> None:
+    assert probe.compile(f"_{element}").fetcharg == f"+0(%{register}):string"
 
 
 @pytest.mark.timeout(20)
