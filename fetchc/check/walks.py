@@ -424,6 +424,8 @@ def looked_up(checker: Checker, base: Typed, key: int | bytes, span: Span, key_s
         help = "a map whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++"
         if found is not None:
             help = "`c[:]` shows its first elements"
+        elif leads_to_container(checker, base):
+            help = 'the pointer leads to a container: `(*p)["key"]`'
         spelled = checker.spell(base.type)
         what = f"`{spelled}` has no values by key"
         raise reject("FC0304", what, key_span, "a key", help=help)
