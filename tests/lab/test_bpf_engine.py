@@ -15,7 +15,19 @@ import fetchc
 from fetchc.emit.bpf_layout import text_rooms
 from fetchc.ir.evaluate import State, evaluate
 from fetchc.ir.evaluate_steps import record
-from fetchc.ir.fetch import Comm, Contents, Deref, Fetch, Immediate, Part, Register, Text, Value
+from fetchc.ir.fetch import (
+    Comm,
+    Contents,
+    Deref,
+    ElementAddress,
+    Fetch,
+    Immediate,
+    Part,
+    Register,
+    Text,
+    Value,
+    mapped,
+)
 from fetchc.ir.fetch_rules import verify
 from fetchc.ir.step_lowering import steps_of
 from fetchc.ir.steps import PAGE_BYTES
@@ -58,6 +70,8 @@ _GIVEN = ("di", "si", "r8", "sp", "ax")
 def _named(value: Value, names: dict[str, str]) -> Value:
     if isinstance(value, Deref):
         return value.replaced(base=_named(value.base, names))
+    if isinstance(value, ElementAddress):
+        return ElementAddress(mapped(value.address, lambda one: _named(one, names)))
     return value.replaced(name=names[value.name]) if isinstance(value, Register) else value
 
 
@@ -110,11 +124,12 @@ def drawn(lab_kernel: LabKernel, bias: int, image: range) -> list[tuple[tuple[st
     @settings(max_examples=_PLANS, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         st.lists(fetches.fetches(bias=bias, longest=3), min_size=20, max_size=40),
+        st.lists(fetches.elements(bias=bias), min_size=1, max_size=4),
         st.lists(copies(), min_size=2, max_size=4),
     )
-    def draw(listed: list[Fetch], copied: list[Contents]) -> None:
+    def draw(listed: list[Fetch], elements: list[Fetch], copied: list[Contents]) -> None:
         sound = [one for one in listed if not verify(one, target) and one.value != Comm()]
-        sound = [one for one in sound if not _leads_to(one, bias, image)]
+        sound = [one for one in (*sound, *elements) if not _leads_to(one, bias, image)]
         if sound and len(found) < _PLANS:
             fields = [one.replaced(value=_named(one.value, names)) for one in sound]
             of_two = [Fetch(_copied(one, names), Text()) for one in copied]
