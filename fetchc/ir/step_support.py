@@ -73,7 +73,8 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = (), symbols: Symbols = (
         return _unsupported_one(values_in(value.address), context, symbols)
     if isinstance(value, KernelValue) and value.rule in _OF_SYMBOLS:
         if symbol_of(value) not in dict(symbols):
-            return f"`{body(fetch)}` is at a symbol of the kernel"
+            shown = value.text if value == fetch.value else body(fetch)  # an address has no body
+            return f"`{shown}` is at a symbol of the kernel"
     elif isinstance(value, KernelValue) and value.text not in (TASK_NAME, TASK):
         slot = next((one for one in context if one.name == value.text), None)
         if slot is None:

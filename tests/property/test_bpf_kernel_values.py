@@ -10,7 +10,18 @@ from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import Maps, Point
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
-from fetchc.ir.fetch import Deref, Fetch, KernelValue, Register, Scalar, Text, Word
+from fetchc.ir.fetch import (
+    Calculated,
+    Deref,
+    ElementAddress,
+    Fetch,
+    KernelValue,
+    Register,
+    Scalar,
+    Text,
+    Value,
+    Word,
+)
 from fetchc.ir.step_lowering import steps_of
 from fetchc.ir.step_support import CPU_OFFSETS, symbol_of, unsupported
 from fetchc.ir.steps import Program, Slot
@@ -25,6 +36,14 @@ PASSED = tuple(
     Slot(name, at, 8, False, None, False) for name, at in (("$arg1", 0), ("%di", 0), ("%si", 8))
 )
 QUEUE = KernelValue("per_cpu", "this_cpu_ptr(@runqueues)")
+
+
+def indexed(start: Value, each: int) -> ElementAddress:
+    """An element of the kernel's own array, by the low bit of an argument."""
+    moved = Calculated("mul", Calculated("and", Register("si"), 1), each)
+    return ElementAddress(Calculated("add", start, moved))
+
+
 LISTED = [
     Fetch(Deref(KernelValue("symbol", "@jiffies"), 0), Scalar("u", 64)),
     Fetch(Deref(KernelValue("symbol", "@jiffies"), 4), Scalar("u", 32)),
@@ -35,6 +54,8 @@ LISTED = [
     Fetch(KernelValue("current", "$current"), Word()),
     Fetch(Register("si"), Scalar("s", 32)),
     Fetch(Deref(Register("di"), 0), Scalar("u", 64)),
+    Fetch(Deref(indexed(KernelValue("symbol", "@jiffies"), 4), 0), Scalar("u", 32)),
+    Fetch(Deref(indexed(QUEUE, 8), 0), Scalar("u", 32)),
 ]
 
 
@@ -89,14 +110,15 @@ def test_what_belongs_to_the_kernel_is_recorded(cpu: int) -> None:
     assert [number(f"f{one}") for one in (0, 1, 6, 7, 8)] == [
         0x1122_3344_5566_7788, 0x1122_3344, TASK, 9, 0x1122_3344_5566_7788
     ]  # fmt: skip
-    assert number("f2") == (77 if cpu == CPU else 0)
+    assert number("f9") == 0x1122_3344
+    assert number("f2") == number("f10") == (77 if cpu == CPU else 0)
     assert number("f4") == QUEUES + (DISTANCE if cpu == CPU else 1) & (1 << 64) - 1
     texts = [data[word & 0xFFFF :][: word >> 16] for word in map(number, ("f3", "f5"))]
     assert texts == [b"its name\0" if cpu == CPU else b"", b"its name\0"]
 
 
 def test_without_its_symbol_a_value_is_refused() -> None:
-    for one in (0, 2, 4):
+    for one in (0, 2, 4, 9, 10):
         assert unsupported(LISTED[one], PASSED, SYMBOLS[:1])
     values = [KernelValue("argument", "$arg1"), KernelValue("symbol", "@jiffies"), QUEUE]
     assert [symbol_of(one) for one in values] == [None, "jiffies", "runqueues"]
