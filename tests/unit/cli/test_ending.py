@@ -61,7 +61,7 @@ def test_a_library_that_finds_no_open_file_is_no_bug(
     assert cli.main(ASKED) == 70
     assert "this is a bug in fetchc" in capfd.readouterr().err
     with monkeypatch.context() as patch:
-        patch.setattr(os, "open", full)
+        patch.setattr(os, "pipe", full)
         assert cli.main(ASKED) == 3
     assert capfd.readouterr().err.startswith("error: a limit is reached: Too many open files\n")
 
