@@ -5,6 +5,7 @@ from __future__ import annotations
 from fetchc.ir.fetch import TEXT_BYTES
 from fetchc.ir.steps import (
     HEADER,
+    SMALLEST_ROOM,
     Arithmetic,
     ContextAddress,
     EmitContents,
@@ -54,20 +55,32 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
     A record is of the first size in which no text fills its room, or of the last one. Raises
     TooLarge where there is none.
     """
-    texts, size = program.texts, record_bytes(program, 0)
+    size, largest = record_bytes(program, 0), rules.record_bytes
+    wanted = [(largest, program.texts)]
     for loop in _loops(program):
-        texts += loop.places_of_entries * loop.entry.texts
+        wanted.append((loop.text_room(largest), loop.places_of_entries * loop.entry.texts))
+    texts = sum([count for _, count in wanted])
     if size > rules.record_bytes:
         limit = f"and one has {rules.record_bytes}: ask for fewer of them"
         raise TooLarge(f"the entries need a record of {size} bytes, {limit}")
     if not texts:
         return ()
-    most = (rules.record_bytes - size) // texts // WORD * WORD
+    most = _shared(largest - size, wanted) // WORD * WORD
     if most < TEXT_ROOMS[0]:
         raise TooLarge(f"a record has no room for {texts} texts")
-    wanted = -(-max(TEXT_ROOMS[0], *_wanted_rooms(program)) // WORD) * WORD
-    rooms = [*[room for room in TEXT_ROOMS if room < wanted], wanted]
+    last = -(-max(TEXT_ROOMS[0], *_wanted_rooms(program)) // WORD) * WORD
+    rooms = [*[room for room in TEXT_ROOMS if room < last], last]
     return tuple(dict.fromkeys([min(room, most) for room in rooms]))
+
+
+def _shared(size: int, wanted: list[tuple[int, int]]) -> int:
+    # The room that each text can have of ``size`` bytes: of so many texts no more than wanted.
+    room, left = 0, sum([count for _, count in wanted])
+    for room, count in sorted(wanted):
+        if room * left > size:
+            return size // left
+        size, left = size - room * count, left - count
+    return room
 
 
 def _wanted_rooms(program: Program) -> Iterator[int]:
@@ -98,11 +111,11 @@ def walk_bytes(loop: Loop, room: int) -> int:
 
 def entry_bytes(loop: Loop, room: int) -> int:
     """The size of an entry of a walk, in bytes, whose texts have ``room`` bytes each."""
-    return record_bytes(loop.entry, room) - HEADER
+    return record_bytes(loop.entry, loop.text_room(room)) - HEADER
 
 
-TEXT_ROOMS = (64, 512, TEXT_BYTES)
-"""Bytes. Most texts are short; one larger room follows where more is asked for."""
+TEXT_ROOMS = (SMALLEST_ROOM, 512, TEXT_BYTES)
+"""Bytes. One larger room follows where more is asked for."""
 
 
 def noted_place(number: int) -> int:

@@ -143,9 +143,10 @@ class Walk:
     def call(self, larger: str | None) -> None:
         """Walk, in the program itself; to ``larger`` where a text of an entry fills its room.
 
-        None: there is no larger room, and the text is cut.
+        None, or where those are not larger then: the text is cut.
         """
-        self._cuts = larger is None
+        largest = self._loop.text_room(self._target.rules.record_bytes)
+        self._cuts = larger is None or largest <= self._room
         loop, asm, at = self._loop, self._asm, self._loop.at
         failed, done = asm.fresh(), asm.fresh()
         stride = entry_bytes(loop, self._room)
@@ -328,7 +329,7 @@ class Walk:
             asm.constant(R1, loop.most)
             asm.place(recorded)
         self._to_entry(R8)
-        entry.entry(self._room, None if self._cuts else larger)
+        entry.entry(loop.text_room(self._room), None if self._cuts else larger)
         if loop.twice:
             asm.load(R9, CONTEXT, 0, 8)
             asm.load(R1, R9, loop.at + AGAIN, 2)

@@ -171,7 +171,8 @@ class _Run:
                 many += 1
                 if many <= loop.most:
                     at = [*[values[one] for one in loop.places], *cursors[len(loop.places) :]]
-                    found.append(_Run(loop.entry, self._state, self._room, at).recorded())
+                    room = loop.text_room(self._room)
+                    found.append(_Run(loop.entry, self._state, room, at).recorded())
                 elif loop.count is not None:
                     return 0, many
             cursors[len(loop.places) :] = [values[one] for one in loop.next]

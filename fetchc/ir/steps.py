@@ -43,6 +43,7 @@ __all__ = [
     "PAGE_BYTES",
     "PROCESS",
     "SEEN",
+    "SMALLEST_ROOM",
     "THREAD",
     "TIME",
     "TIMED_BITS",
@@ -95,6 +96,8 @@ COMM_BYTES = 16
 PAGE_BYTES = 4096
 """Bytes of the smallest page: where some byte cannot be read, no other one of its page can."""
 
+SMALLEST_ROOM = 64
+"""Bytes of the smallest room of a text: most texts are short."""
 
 NANOSECONDS = 1000
 """Of a microsecond."""
@@ -376,6 +379,12 @@ class Loop(Record):
     def places_of_entries(self) -> int:
         """How many entries the record has room for."""
         return self.most + self.twice
+
+    def text_room(self, room: int) -> int:
+        """The room in bytes of each text of an entry, where that of other texts is ``room``."""
+        texts = [one for one in self.entry.steps if isinstance(one, EmitText | EmitContents)]
+        most = max([SMALLEST_ROOM, *[one.most for one in texts]])
+        return min(room, -(-most // 8) * 8)
 
 
 Step = (

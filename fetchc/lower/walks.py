@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from fetchc.check.walks import Store, TextParts, Walked
     from fetchc.ir.fetch import Term, Value
 
-__all__ = ["walk"]
+__all__ = ["side_by_side", "walk"]
 
 _MOST_ROUNDS = 4096
 _WORD = 8
@@ -66,6 +66,14 @@ def walk(checker: Checker, walked: Walked) -> Walk:
             return _Rounds(checker, walked, places=2).buckets(way)
         case way:
             assert_never(way)
+
+
+def side_by_side(first: Term, count: Term, each: int, most: int) -> Walk:
+    """The fetch of the first of ``count`` elements of ``each`` bytes, but for what each has."""
+    here, end, all = [Cursor(number) for number in range(3)]
+    start = (first, _add(first, Calculated("mul", count, each)), count)
+    over, following = _not(Calculated("lt", here, end)), (_add(here, each), end, all)
+    return Walk(start, over, 1, (), following, all, None, None, (), most, most, twice=False)
 
 
 class _Rounds:

@@ -230,13 +230,10 @@ class ShapeMakers(ElementMakers):
                 from fetchc.tracer.structure_values import interface
 
                 return interface(shape, lambda one, at: self.maker(one, at, trusted), path)
-            case WalkShape(inner=inside, counted=own):
+            case WalkShape(counted=own):
                 from fetchc.tracer.list_values import looked_up, walked
 
-                formats = dict(self.format.bpf.entries) if self.format.bpf is not None else {}
-                of_entry = ShapeMakers(formats[shape.field], (), None, self._symbol, self._kernel)
-                make = of_entry.maker(inside, "", frozenset())
-                place = self.offset(shape.field, 0)
+                make, place = self._entry(shape), self.offset(shape.field, 0)
                 if shape.single:
                     return looked_up(place, make, path)
                 return walked(place, make, own, path)

@@ -47,6 +47,7 @@ from fetchc.tracer.value_shapes import (
     StringShape,
     Term,
     TypeIdentity,
+    WalkShape,
 )
 
 TYPE_CHECKING = False
@@ -208,8 +209,7 @@ class ElementShaper:
             found_range = self.shape(full, None, limits)
             if not (inner.are_characters and isinstance(found_range, RangeShape)):
                 return found_range
-            one = found_range
-            return RangeShape(one.elements, one.start, one.low, one.high, one.bound, to_nul=True)
+            return found_range.replaced(to_nul=True)
         if not total:
             if inner.are_characters and plans.has_variable_length(node):
                 raise refuse_length(checker, node)
@@ -235,7 +235,8 @@ class ElementShaper:
             some = min(total, max(1, limits.row // row.size))
             whole = (lambda: total) if limits.copied else None
             return self._row(found, row, some, node, total, whole)
-        copied = self._copied(node, plans.element(checker, node, 0), found, limits, lambda: total)
+        one = plans.element(checker, node, 0)
+        copied = self._copied(node, one, found, limits, lambda: total)
         if copied is not None:
             return copied.replaced(total=total)
         self._fetch_bytes(node, limits.replaced(copied=False))
@@ -305,22 +306,47 @@ class ElementShaper:
 
     def _elements(
         self, node: Typed, one: Typed, found: Where, limits: Limits, count: Count | None
-    ) -> NumbersShape | ElementsShape | ListShape:
+    ) -> NumbersShape | ElementsShape | WalkShape | ListShape:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
         inner = plans.elements(self.checker, one.type, reader=True)
         row = None if inner.are_counted_strings else inner.row
         if row is not None and isinstance(found, Memory):
             some = min(limits.row // row.size, ELEMENTS)
             return self._row(found, row, some, node, count=count)
-        copied = None if count is None else self._copied(node, one, found, limits, count)
-        if copied is not None:
-            return copied
+        listed = None if count is None else self._by_program(node, one, found, limits, count)
+        if listed is not None:
+            return listed
         self._fetch_bytes(one, limits.inner(), limits.items)
         inside = limits.inner()
         return self._at_most(
             limits.items,
             lambda index: self.shape(plans.element(self.checker, node, index), None, inside),
         )
+
+    def _by_program(
+        self, node: Typed, one: Typed, found: Where, limits: Limits, count: Count
+    ) -> ElementsShape | WalkShape | None:
+        # Those of ``node``, ``one`` and its like, of which a program records as many as there are.
+        copied = self._copied(node, one, found, limits, count)
+        if copied is not None:
+            return copied
+        from fetchc.check.walks import cursor
+
+        checker, size = self.checker, self.checker.size(one.type)
+        if not (limits.copied and size and isinstance(found, Memory)):
+            return None
+        start = load_word(checker.site, found, node.span)
+        assert isinstance(start, Deref)
+        of_each = self.fields.of_each(start, count, size)
+        if of_each is None:
+            return None
+        each = Pointee(cursor(checker, one.type, node.span), one.type, node.span)
+        inner = type(self)(checker, of_each).shape(each, None, limits.inner())
+        walk = self.fields.shortened(of_each.walk_of_these())
+        if walk is None:
+            return None
+        guards = self.fields.guards(start)
+        return WalkShape(self.fields.walk(walk), inner, True, guards=guards)
 
     def _copied(
         self, node: Typed, one: Typed, found: Where, limits: Limits, count: Count
@@ -412,7 +438,7 @@ class ElementShaper:
 
     def _first_elements(
         self, planned: plans.RangePlan, limits: Limits
-    ) -> NumbersShape | ElementsShape | ListShape | StringShape:
+    ) -> NumbersShape | ElementsShape | WalkShape | ListShape | StringShape:
         checker, node = self.checker, planned.node
         found = memory_of(checker, node.first, "a range")
         end = lambda: _counted_from(self._bound(node.high, limits), node.start)  # noqa: E731
@@ -432,9 +458,9 @@ class ElementShaper:
         if row is not None and not (inner.are_string_pointers or inner.are_counted_strings):
             return self._row(found, row, _most(planned, row, limits), node, count=end)
         one = plans.range_element(checker, planned, 0)
-        copied = self._copied(node, one, found, limits, end)
-        if copied is not None:
-            return copied
+        listed = self._by_program(node, one, found, limits, end)
+        if listed is not None:
+            return listed
         few = limits.inner()
         count = _fewer(planned, (2 if inner.are_string_pointers else 1) * limits.items)
         self._fetch_bytes(node.first, few, count)

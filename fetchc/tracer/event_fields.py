@@ -30,6 +30,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    Walk,
     Word,
     chain,
     fixed_bytes,
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from fetchc.check.probe_site import ProbePoint
-    from fetchc.ir.fetch import Term, Value, Walk
+    from fetchc.ir.fetch import Term, Value
     from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.value_shapes import Shape
 
@@ -128,6 +129,10 @@ def chunks(size: int) -> list[tuple[int, Array]]:
 
 
 _OF_PROGRAMS = ("mangled", "not in definitions")  # why a fetch is for an eBPF program
+_OF_ELEMENT = 256  # bytes of all that is copied, and of a string, for an element that has some
+_FIELDS_OF_ELEMENT = 16  # the stack of a program has room for few values
+_LEAST_ELEMENTS = 4  # that are recorded without such a walk
+_OF_FIELD, _MOST_FIELDS = 16, 640  # bytes of all that is copied for each field of such elements
 _LEAST_PROBED = 2  # bytes of the smallest number that is probing_faults
 
 
@@ -144,6 +149,7 @@ class Fields:
     ) -> None:
         self.stem: str | None = None
         self.span: Span | None = None
+        self._text_bytes = TEXT_BYTES  # of what is no contents
         self._found = found
         self._kernel = kernel
         self._taken = taken
@@ -223,6 +229,18 @@ class Fields:
             name = self._names[fitting] = self._new(fitting)
         return name
 
+    def shortened(self, walk: Walk) -> Walk | None:
+        """That walk of a list, of as many elements as an event has room for beside its others.
+
+        None where these are not worth it.
+        """
+        walks = [one.value for _, one in self._listed if isinstance(one.value, Walk)]
+        left = min(self._most // _OF_FIELD, _MOST_FIELDS)
+        left -= sum([one.most * len(one.fields) for one in walks])
+        most = min(walk.most, left // len(walk.fields))
+        few = most <= _LEAST_ELEMENTS or len(walk.fields) > _FIELDS_OF_ELEMENT
+        return None if few else walk.replaced(most=most, rounds=most)
+
     def walk(self, walk: Walk) -> str:
         """The field of the elements of a container; no kernel takes it in a definition."""
         return self._named(Fetch(walk, Word()))
@@ -233,11 +251,32 @@ class Fields:
 
     def of_elements(self, walk: Walk) -> ElementFields:
         """Collects what is fetched of one of the elements that ``walk`` finds."""
+        # A kernel without loops follows each round, and copies by length have too many jumps.
+        most = self._most if self._has_loops() else 0
+        return ElementFields(self._found, self._kernel, self.span, most, walk)
+
+    def of_each(
+        self, value: Deref, count: Callable[[], Shape | int | None], each: int
+    ) -> ElementFields | None:
+        """As :meth:`of_elements`, of ``count`` elements of ``each`` bytes from ``value`` on.
+
+        None where :meth:`copied` gives none, too, or the kernel has no loops.
+        """
+        from fetchc.lower.walks import side_by_side
+
+        if not (self._most and self._has_loops()) or is_address(value.base):
+            return None
+        number = self._count_of(count)
+        if number is None:
+            return None
+        first = Calculated("add", value.base, value.offset) if value.offset else value.base
+        walk = side_by_side(first, number, each, self._most // _OF_ELEMENT)
+        return ElementFields(self._found, self._kernel, self.span, _OF_ELEMENT, walk)
+
+    def _has_loops(self) -> bool:
         from fetchc.target.bpf_rules import bpf_rules
 
-        # A kernel without loops follows each round, and copies by length have too many jumps.
-        most = self._most if "loops" in bpf_rules(self._kernel.version).features else 0
-        return ElementFields(self._found, self._kernel, self.span, most, walk)
+        return "loops" in bpf_rules(self._kernel.version).features
 
     def _new(self, fetch: Fetch) -> str:
         assert self.span is not None
@@ -320,9 +359,7 @@ class Fields:
         most = self._most // max(each, apart) * each
         if most <= least:
             return None
-        stem, self.stem = self.stem, None  # the count is no first field
-        number = self._number_of(count())
-        self.stem = stem
+        number = self._count_of(count)
         if isinstance(number, int):
             most = number = min(each * number, most)
             if most <= least:
@@ -336,7 +373,9 @@ class Fields:
     def text(self, fetch: Fetch) -> str:
         """The field of a string up to its NUL, of more bytes where a program can read those."""
         value, store = fetch.value, fetch.store
-        if self._most <= TEXT_BYTES or not (isinstance(value, Deref) and isinstance(store, Text)):
+        if self._most <= self._text_bytes or not (
+            isinstance(value, Deref) and isinstance(store, Text)
+        ):
             return self.add(fetch)
         start = Deref(value.base, value.offset, value.user or store.user)
         return self._contents(Contents(start, None, self._most))
@@ -347,6 +386,12 @@ class Fields:
         if name is None:
             name = self._names[fetch] = self._named(fetch)
         return name
+
+    def _count_of(self, count: Callable[[], Shape | int | None]) -> Term | None:
+        stem, self.stem = self.stem, None  # the count is no first field
+        number = self._number_of(count())
+        self.stem = stem
+        return number
 
     def _number_of(self, count: Shape | int | None) -> Term | None:
         # As a program computes it; None where that is not so simple.
@@ -503,6 +548,7 @@ class ElementFields(Fields):
         super().__init__(found, kernel, (), most)
         self.span = span
         self._walk = walk
+        self._text_bytes = 0
         self._words: list[Value] = []  # of the further cursors
 
     def walk_of_these(self) -> Walk:

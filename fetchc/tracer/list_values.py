@@ -17,6 +17,7 @@ from fetchc.tracer.structure_values import (
     counted_between,
     first_of,
     listed,
+    none_read,
     up_to_length,
 )
 from fetchc.tracer.value_shapes import (
@@ -26,6 +27,7 @@ from fetchc.tracer.value_shapes import (
     ListShape,
     NumbersShape,
     StringShape,
+    WalkShape,
 )
 
 TYPE_CHECKING = False
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.events import Value
     from fetchc.tracer.guards import Residence, Unread
     from fetchc.tracer.structure_values import Make, Trusted
-    from fetchc.tracer.value_shapes import Leaf, RangeShape, SequenceShape
+    from fetchc.tracer.value_shapes import Leaf, RangeShape, SequenceShape, Shape
 
     Faults = list[str]
     There = Callable[[bytes, int], bool | None]
@@ -124,8 +126,8 @@ class ElementMakers(LeafMakers):
             part = self._window(sequence, sequence.start, length_of, path, inner_trusted)
             return by_length(length, part, list, path)
         if (
-            isinstance(elements, NumbersShape | ElementsShape)
-            and (cut := self._copied_row(elements, path)) is not None
+            isinstance(elements, NumbersShape | ElementsShape | WalkShape)
+            and (cut := self._row_of(elements, path)) is not None
         ):
             some = lambda data, faults: cut(data, faults, 0, length_of(data))  # noqa: E731
             some = self._guarded(some, elements.guards, path, inner_trusted, None)
@@ -171,11 +173,11 @@ class ElementMakers(LeafMakers):
         if isinstance(elements, StringShape) and (copied := self._copied(elements, elements.size)):
             cut = copied_text(copied, elements.kind, path, shape.to_nul)
             return ranged(bounds, shape.start, there, cut, str, path)
-        if isinstance(elements, NumbersShape | ElementsShape) and (
-            row := self._copied_row(elements, path)
+        if isinstance(elements, NumbersShape | ElementsShape | WalkShape) and (
+            row := self._row_of(elements, path)
         ):
             return ranged(bounds, shape.start, there, row, list, path)
-        assert not isinstance(elements, ElementsShape)
+        assert isinstance(elements, NumbersShape | StringShape)
         begin, read = self.offset(elements.field, elements.offset), self._read(elements)
         if isinstance(elements, StringShape):
             text = cut_text(begin, elements.size, elements.kind, read, path, shape.to_nul)
@@ -185,7 +187,7 @@ class ElementMakers(LeafMakers):
 
     def _whole(self, row: NumbersShape | ElementsShape, path: str, trusted: Trusted) -> Make:
         # An array.
-        cut = self._copied_row(row, path)
+        cut = self._row_of(row, path)
         if cut is None:
             assert isinstance(row, NumbersShape)
             return self._numbers(row, path, trusted)
@@ -202,7 +204,10 @@ class ElementMakers(LeafMakers):
         room = self._fields[shape.field].room or record.longest
         return Copied(self.offset(shape.field, 0), min(size, room))
 
-    def _copied_row(self, row: NumbersShape | ElementsShape, path: str) -> Cut | None:
+    def _row_of(self, row: NumbersShape | ElementsShape | WalkShape, path: str) -> Cut | None:
+        # What an eBPF program has recorded of a list, as long as it is.
+        if isinstance(row, WalkShape):
+            return cut_walked(self.offset(row.field, 0), self._entry(row), path)
         copied = self._copied(row, row.count * row.size)
         if copied is None:
             return None
@@ -223,8 +228,7 @@ class ElementMakers(LeafMakers):
         field = Field(ELEMENT, HEADER, 1, False, row.size, False)
         nothing = BpfRecord(0, 0, 0, (), (), 0)
         format = Format(self.format.id, self.format.event, (field,), nothing)
-        makers = type(self)(format, (), None, self._symbol, self._kernel)
-        inner = makers.maker(row.inner, "", frozenset())
+        inner = self._of_each(format, row.inner)
 
         def each(data: bytes, raw: bytes, faults: Faults) -> list[Value]:
             starts = range(0, len(raw), row.size)
@@ -232,6 +236,15 @@ class ElementMakers(LeafMakers):
             return each_element(parts, inner, path, faults)
 
         return each
+
+    def _entry(self, walk: WalkShape) -> Make:
+        # The reader of an element that a walk recorded.
+        formats = dict(self.format.bpf.entries) if self.format.bpf is not None else {}
+        return self._of_each(formats[walk.field], walk.inner)
+
+    def _of_each(self, format: Format, inner: Shape) -> Make:
+        makers = type(self)(format, (), None, self._symbol, self._kernel)
+        return makers.maker(inner, "", frozenset())
 
     def _window(
         self,
@@ -680,6 +693,27 @@ def walked(at: int, inner: Make, counted: bool, path: str) -> Make:
         return WalkedList(values, whole, ended or counted, changed)
 
     return make
+
+
+def cut_walked(at: int, inner: Make, path: str) -> Cut:
+    """A part of the elements side by side that the walk at ``at`` recorded."""
+    from fetchc.ir.steps import HEADER, UNREAD
+
+    def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
+        place, stride, many, flags, _ = _WALK(data, at)
+        if flags & UNREAD:
+            faults.append(path)
+            return None
+        starts = [place + stride * one for one in range(passed, min(passed + count, many))]
+        parts = [data[:HEADER] + data[start : start + stride] for start in starts]
+        before = len(faults)
+        values = each_element(parts, inner, path, faults)
+        if none_read(values, len(faults) - before):
+            faults[before:] = [path]
+            return None
+        return CutList(values, count) if len(values) < count else values
+
+    return cut
 
 
 def looked_up(at: int, inner: Make, path: str) -> Make:

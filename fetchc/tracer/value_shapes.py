@@ -173,7 +173,7 @@ class SequenceShape(Record):
     """
 
     length: Leaf | ElementCountShape
-    elements: NumbersShape | ListShape | ElementsShape
+    elements: NumbersShape | ListShape | ElementsShape | WalkShape
     start: Leaf | None = None
     around: Leaf | None = None
     backwards: bool = False
@@ -186,7 +186,7 @@ class RangeShape(Record):
     unknown. ``to_nul``: a string ends at its first NUL.
     """
 
-    elements: NumbersShape | ListShape | StringShape | ElementsShape
+    elements: NumbersShape | ListShape | StringShape | ElementsShape | WalkShape
     start: int
     low: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
     high: Leaf | ElementCountShape | DifferenceShape | ComputedShape | OperationShape | int
@@ -199,13 +199,14 @@ class WalkShape(Record):
 
     Of those a :class:`~fetchc.tracer.events.BpfRecord` has the places, by ``field``. ``counted``:
     the container has the number of all of them. ``single``: the value is the one that was looked
-    for.
+    for. ``guards`` are those of elements side by side.
     """
 
     field: str
     inner: Shape
     counted: bool
     single: bool = False
+    guards: tuple[Guard, ...] = ()
 
 
 class BoundsCheckShape(Record):

@@ -26,7 +26,7 @@ LENGTHS = (0, 1, 63, 64, 65, 256, 257, 512, 513, 4095, 4096, 4097, 20000)
 GO = """package main
 import ("os"; "strconv"; "strings")
 type point struct { x int16; odd bool }
-type record struct { name string; rows []int32; points []point }
+type record struct { name string; rows []int32; points []point; names []string }
 //go:noinline
 func look(s string, b []byte, words []string, r *record) int { return len(s)+len(b)+len(words) }
 func main() {
@@ -34,19 +34,22 @@ func main() {
     n, _ := strconv.Atoi(one)
     s := strings.Repeat("ab\\x00c", n/4+1)[:n]
     rows := make([]int32, n)
-    points := make([]point, n)
-    for i := range rows { rows[i] = int32(i * -3); points[i] = point{int16(i), i % 2 == 1} }
-    look(s, []byte(s), []string{s, "x"}, &record{s, rows, points})
+    points, names := make([]point, n), make([]string, n)
+    for i := range rows {
+      rows[i] = int32(i * -3); points[i] = point{int16(i), i % 2 == 1}; names[i] = s[:i % 99]
+    }
+    look(s, []byte(s), []string{s, "x"}, &record{s, rows, points, names})
   }
 }
 """
 RUST = r"""
 struct Point { x: i16, odd: bool }
-struct Record { name: String, rows: Vec<i32>, points: Vec<Point> }
+struct Record { name: String, rows: Vec<i32>, points: Vec<Point>, names: Vec<String> }
 #[inline(never)]
 fn look(s: &str, words: &[i32], r: &Record) -> usize {
     let odd = r.points.iter().filter(|one| one.odd && one.x > 0).count();
     let bytes: usize = s.bytes().chain(r.name.bytes()).map(usize::from).sum();
+    let odd = odd + r.names.iter().map(|one| one.len()).sum::<usize>();
     let numbers: i32 = words.iter().chain(r.rows.iter()).sum();
     bytes + numbers as usize + odd
 }
@@ -56,7 +59,8 @@ fn main() {
         let s: String = "ab\0c".chars().cycle().take(n).collect();
         let rows: Vec<i32> = (0..n as i32).map(|i| i * -3).collect();
         let points = (0..n).map(|i| Point { x: i as i16, odd: i % 2 == 1 }).collect();
-        let r = Record { name: s.clone(), rows: rows.clone(), points };
+        let names = (0..n).map(|i| s[..i % 99].to_string()).collect();
+        let r = Record { name: s.clone(), rows: rows.clone(), points, names };
         println!("EVENT {}", look(&s, &rows, &r));
     }
 }
@@ -66,7 +70,10 @@ CPP = r"""
 #include <string_view>
 #include <vector>
 struct point { short x; bool odd; };
-struct record { std::string name; std::vector<int> rows; std::vector<point> points; };
+struct record {
+  std::string name; std::vector<int> rows;
+  std::vector<point> points; std::vector<std::string> names;
+};
 __attribute__((noipa)) void look(const std::string &s, std::string_view v, const record &r,
                                  const char *buf, long n)
 { __asm__ volatile("" :: "r"(&s), "r"(v.data()), "r"(&r), "r"(buf), "r"(n) : "memory"); }
@@ -77,6 +84,7 @@ int main(int count, char **words) {
     for (long i = 0; i < n; i++)
       r.name += "ab\0c"[i % 4], r.rows.push_back(i * -3),
       r.points.push_back({short(i), i % 2 == 1});
+    for (long i = 0; i < n; i++) r.names.push_back(r.name.substr(0, i % 99));
     look(r.name, r.name, r, r.name.data(), n);
   }
 }
@@ -150,21 +158,27 @@ def points(length: int) -> list[dict[str, int | bool]]:
     return [{"x": index, "odd": index % 2 == 1} for index in range(length)]
 
 
+def names(length: int) -> list[str]:
+    """And of strings."""
+    return [text(index % 99) for index in range(length)]
+
+
 # By language: the function, and of each expression what it is and the bytes of an element: of a
-# structure, those that it takes of what is copied.
+# structure and a string, those that it takes of what is copied.
 Whole = Callable[[int], Any]
 CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, tuple[Whole, int]]]] = {
     "go": (_go, "main.look", {
         "s": (text, 1), "b": (words, 1), "words[0]": (text, 1), "r.name": (text, 1),
         "r.rows": (rows, 4), "s[:len(b)]": (text, 1), "r.points": (points, 64),
+        "r.names": (names, 256),
     }),
     "rust": (_rust, "copied::look", {
         "s": (text, 1), "words": (rows, 4), "r.name": (text, 1), "r.rows": (rows, 4),
-        "r.points": (points, 64),
+        "r.points": (points, 64), "r.names": (names, 256),
     }),
     "c++": (_cpp, "look", {
         "s": (text, 1), "v": (text, 1), "r.name": (text, 1), "r.rows": (rows, 4),
-        "buf[0:n]": (text, 1), "r.points": (points, 64),
+        "buf[0:n]": (text, 1), "r.points": (points, 64), "r.names": (names, 256),
     }),
     "mono": (_mono, "Copied.Look", {"s": (text, 2), "rows": (rows, 4)}),
 }  # fmt: skip

@@ -23,6 +23,7 @@ from fetchc.ir.fetch import (
     Calculated,
     Comm,
     Contents,
+    Cursor,
     Decode,
     Deref,
     Fetch,
@@ -34,7 +35,8 @@ from fetchc.ir.fetch import (
     Word,
 )
 from fetchc.ir.step_lowering import Totals, counting_steps, steps_of
-from fetchc.ir.steps import Program
+from fetchc.ir.steps import HEADER, Loop, Program
+from fetchc.lower.walks import side_by_side
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.plan_programs import format_of
 from fetchc.tracer.decode import ShapeMakers, reader
@@ -53,11 +55,16 @@ from fetchc.tracer.value_shapes import (
     SequenceShape,
     Shape,
     StringShape,
+    StructShape,
+    WalkShape,
 )
+from tests.property.test_bpf_programs import unlike
 from tests.support.bpf_machine import BpfMachine
 
 X86 = bpf_machine("x86_64")
 assert X86 is not None
+RULES = bpf_rules((6, 18))
+_COMM = "comm", Fetch(Comm(), Text())
 PAGE, PAGES = 4096, 6
 START, HOLE = 0x30000, 0x30000 + 4 * PAGE  # a page that is not there, and then there is one more
 BYTES = bytes([at * 7 % 251 * (at % 5 > 0) for at in range(PAGES * PAGE)])  # some of them are NUL
@@ -298,6 +305,109 @@ def test_they_are_shown(piece: tuple[int, int, int], label: str) -> None:
     found = generated(data, 0, len(data))
     assert found is None or (repr(found), faults) == (repr(args), ())
     assert found is not None or faults or label != "text"
+
+
+def one_by_one(start: int, index: int) -> tuple[dict[str, Any] | None, list[str]]:
+    """What is shown of such an element: two numbers, and a text that begins with them; its faults.
+
+    The second one is the length of the text, of which there are 100 bytes at most.
+    """
+    place, path = start + 2 * index, f"v[{index}]"
+    first, second = there(place, 1), there(place + 1, 1)
+    faults = [] if first else [f"{path}.each"]
+    each, text = (first[0] if first else None), None
+    if second:
+        size = second[0]
+        raw = there(place, min(size, 100))
+        text = decoded(raw, cut=len(raw) < size)
+        if len(raw) < min(size, 100):
+            faults.append(f"{path}.text[{len(raw)}:]" if raw else f"{path}.text")
+            text = text if raw else None
+    else:
+        faults.append(f"{path}.text")
+    if each is None and text is None:
+        return None, [path]
+    return {"each": each, "text": text}, faults
+
+
+@given(pieces(), st.sampled_from((0, 3)))
+@example((HOLE - 10, 20, 5120), 3)
+@example((HOLE - 9, 20, 5120), 0)
+@example((START + 9, 25, 5120), 0)
+def test_elements_that_are_read_one_by_one_are_shown(
+    piece: tuple[int, int, int], passed: int
+) -> None:
+    start, count, most = piece[0], piece[1], piece[2] // 256 + 1
+    pointer, number = Deref(Register("di"), 0), Deref(Register("si"), 0)
+    text = Contents(Deref(Cursor(0), 0), Part(Cursor(0), 1, 1), 100)
+    walk = side_by_side(pointer, Part(Register("si"), 0, 8), 2, most).replaced(
+        fields=(
+            ("each", Fetch(Deref(Cursor(0), 0), Scalar("u", 8))),
+            ("size", Fetch(Deref(Cursor(0), 1), Scalar("u", 8))),
+            ("text", Fetch(text, Text())),
+        )
+    )
+    size = Leaf("size", Decode("integer", 8))
+    inner = StructShape(
+        (
+            ("each", Leaf("each", Decode("integer", 8))),
+            ("text", StringShape("text", 100, length=size)),
+        )
+    )
+    elements = WalkShape("walk", inner, True, guards=BEHIND)
+    shape: Shape = SequenceShape(LENGTH, elements)
+    if passed:
+        shape = RangeShape(elements, 0, passed, LENGTH, None)
+    # Beside the walk there is a text that has another room.
+    other = Contents(Deref(pointer, 0), Part(Register("si"), 0, 8), 9000)
+    fields = (
+        ("pointers", Fetch(Register("di"), Word())),
+        ("lengths", Fetch(Register("si"), Word())),
+        ("start", Fetch(pointer, Scalar("u", 64))),
+        ("walk", Fetch(walk, Word())),
+        ("length", Fetch(number, Scalar("s", 64))),
+        ("other", Fetch(other, Text())),
+        (COMM, Fetch(Comm(), Text())),
+    )
+    program, state = steps_of(fields, "sp", "ax"), state_of([piece])
+    data, _ = run(program, state, (6, 18))
+    assert not unlike(program, data, record(program, state, text_rooms(program, RULES)[-1]))
+    plan = Plan("g", "e", "/x", "f", "entry", 0, ("",), (EventValue("v", shape),), (), (fields,))
+    args, faults = reader(plan, format_of(plan, program, 1, RULES))(data)
+    if not passed <= count < HIGHEST or (start < LOWEST and count > passed):
+        assert (args["v"], faults) == (None, ("v",))
+        return
+    found = [one_by_one(start + 2 * passed, index) for index in range(min(count, most) - passed)]
+    wanted = [one for one, _ in found]
+    if wanted and not any(wanted):
+        assert (args["v"], faults) == (None, ("v",))
+        return
+    assert (args["v"], faults) == (wanted, tuple([one for _, each in found for one in each]))
+    assert isinstance(args["v"], CutList) == (len(wanted) < count - passed)
+
+
+@pytest.mark.parametrize(("long", "discarded"), [(0, 1), (400, 1), (5000, 3)])
+def test_strings_of_elements_have_no_more_room_than_they_can_fill(
+    long: int, discarded: int
+) -> None:
+    of_each = [("a", Contents(Deref(Cursor(0), 0), None, 100)),
+               ("b", Contents(Deref(Cursor(0), 200), None, 100))]  # fmt: skip
+    walk = side_by_side(Register("di"), Register("si"), 1, 3).replaced(
+        fields=tuple([(name, Fetch(one, Text())) for name, one in of_each])
+    )
+    other = Contents(Deref(Register("di"), 0), Register("ax"), 9000)
+    fields = (("walk", Fetch(walk, Word())), ("other", Fetch(other, Text())), _COMM)
+    program, memory = steps_of(fields, "sp", "ax"), Memory({START: b"xy" * 5000})
+    state = State({"di": START, "si": 3, "ax": long}, memory.read, 0, b"task")
+    data, machine = run(program, state, (6, 18))
+    rooms = text_rooms(program, RULES)
+    assert (rooms, machine.discarded) == ((64, 512, 4096, 9000), discarded)
+    (loop,) = [step for step in program.steps if isinstance(step, Loop)]
+    entry = loop.entry.size - HEADER + 2 * 104
+    assert len(data) == program.size + rooms[discarded] + 3 * entry
+    steps = record(program, state, rooms[-1])
+    assert not unlike(program, data, steps)
+    assert [len(text or b"") for one in steps.walks[0].entries for text in one.texts] == [103] * 6
 
 
 @pytest.mark.parametrize("version", sorted(SLEEPABLE))

@@ -225,7 +225,7 @@ def _layout(number: int, event: str, program: Program, longest: int) -> Format:
         for slot in program.slots
     ]
     walks = [
-        (slot.name, step.entry)
+        (slot.name, step.entry, step.text_room(longest))
         for step in program.steps
         if isinstance(step, Loop)
         for slot in program.slots
@@ -238,7 +238,7 @@ def _layout(number: int, event: str, program: Program, longest: int) -> Format:
         tuple([(one.low, one.high, one.bit) for one in program.bits]),
         tuple([(one.low, one.high, one.word) for one in program.blocks]),
         longest,
-        tuple([(name, _layout(number, event, entry, longest)) for name, entry in walks]),
+        tuple([(name, _layout(number, event, entry, room)) for name, entry, room in walks]),
     )
     return Format(number, event, tuple(fields), record)
 
