@@ -8,7 +8,17 @@ from fetchc.check.checker import Checker
 from fetchc.check.typed_tree import Located, Pointee, Subobject
 from fetchc.diag.diagnostic import reject
 from fetchc.driver.probe_output import defined
-from fetchc.ir.fetch import Absolute, Comm, Decode, Fetch, Image, Scalar, Text, chain
+from fetchc.ir.fetch import (
+    Absolute,
+    Comm,
+    Decode,
+    ElementAddress,
+    Fetch,
+    Image,
+    Scalar,
+    Text,
+    chain,
+)
 from fetchc.lower.extents import FULL
 from fetchc.lower.fetches import Composite, InValue, Memory, bit_field_of, piece_at, plain, where
 from fetchc.program.entities import AtAddress, InMemory, Pieces
@@ -118,6 +128,11 @@ def _place(found: ProbePoint, text: str, size: int) -> tuple[Value, int]:
         )  # fmt: skip
     if not isinstance(memory, Memory):
         raise _unfit(node, text, "is a constant here, in no memory", "watch another variable")
+    if isinstance(chain(memory.base)[0], ElementAddress):
+        raise _unfit(
+            node, text, "is found by an index that varies",
+            "watch an element with a constant index: `a[0]`",
+        )  # fmt: skip
     inside = node
     while isinstance(inside, Subobject):
         inside = inside.base

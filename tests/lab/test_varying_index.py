@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.test_walked_containers import _made
+from tests.lab.test_walked_containers import made
 from tests.live.test_varying_index import CASES, CPP, GO, wrong
 from tests.live.test_walked_containers import go_program
 from tests.support.kernel_lab import LabKernel
@@ -27,10 +27,10 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
     require(compiler)
     source = tmp_path / "indexed.cc"
     source.write_text(CPP)
-    command = [compiler, "-static", "-g", "-O1", "-w", source]
+    command = [compiler, "-static", "-g", "-O1", "-w", str(source)]
     machine = lab_kernel.label.partition("-")[0]
     go = go_program(tmp_path / "go", "1.27", GO, machine)
-    programs = {"c++": _made(command, tmp_path / "indexed"), "go": go.read_bytes()}
+    programs = {"c++": made(command, tmp_path / "indexed"), "go": go.read_bytes()}
     with Guest(lab_kernel, files(lab_kernel) | programs, _SECONDS, _MEBIBYTES) as guest:
         for name in programs:
             _, function, expressions = CASES[name]

@@ -62,7 +62,7 @@ def _programs(kernel: LabKernel, folder: Path) -> dict[str, _Program]:
     compiler = machine.compiler.replace("gcc", "g++")
     require(compiler)
     command = [compiler, "-static", "-g", "-O1", "-w"]
-    add("containers", "look", _made([*command, folder / "containers.cc"], folder / "containers"))
+    add("containers", "look", made([*command, folder / "containers.cc"], folder / "containers"))
     # Debian's compiler, of which there is the library for arm64, too. Parameters are in registers
     # at the entry: to find a later point takes a disassembler.
     command = [
@@ -78,7 +78,7 @@ def _programs(kernel: LabKernel, folder: Path) -> dict[str, _Program]:
         command += ["--target", "aarch64-unknown-linux-gnu", "--sysroot", str(_RUST_ARM64)]
         command += ["-C", f"linker={machine.compiler}"]
     if Path(command[0]).exists() and (_RUST_ARM64.is_dir() or not arm):
-        add("rust", "look", _made([*command, folder / "main.rs"], folder / "rust"))
+        add("rust", "look", made([*command, folder / "main.rs"], folder / "rust"))
     for version in ("1.15", "1.27"):
         program = go_program(folder / version, version, GO, kernel.label.partition("-")[0])
         add(f"go{version}", "main.look", program.read_bytes())
@@ -105,7 +105,7 @@ def _mono() -> dict[str, bytes]:
     return {str(path).lstrip("/"): path.read_bytes() for path in found}
 
 
-def _made(command: Sequence[str | Path], program: Path) -> bytes:
+def made(command: Sequence[str | Path], program: Path) -> bytes:
     subprocess.run([*command, "-o", program], check=True, capture_output=True)
     return program.read_bytes()
 

@@ -388,6 +388,7 @@ def test_without_programs_values_carry_a_mark(
         (["odd.value"], "and a watchpoint of 4 bytes begins at a multiple of 4"),
         (["ends[0]", "--watch", "*(char *)ends"], "and 1 bytes wide, not 4"),
         (["it", "-f", "handle"], "`it` is in a register"),
+        (["it[it->number].number", "-f", "handle"], "is found by an index that varies"),
         (["word", "-f", "main", "--at", f":{INSIDE}"], "`word` has the type `char[16]`"),
         (["n", "-f", "main", "--at", f":{INSIDE}"], "`n` is on the stack"),
     ],
