@@ -65,6 +65,7 @@ __all__ = [
     "unknown_layout",
 ]
 
+_NUMBERS = (tree.Integer, tree.FloatNumber, tree.Negate, tree.Binary)
 MOST = 32
 """Elements that are fetched where nobody says how many."""
 
@@ -252,11 +253,12 @@ def listed(checker: Checker, node: tree.Call) -> Typed:
     """
     *operands, last = node.arguments
     most = MOST
-    if isinstance(last, tree.Integer) and operands:
-        most = last.value
+    if isinstance(last, _NUMBERS) and operands:
+        most = last.value if isinstance(last, tree.Integer) else 0
         if most < 1:
-            help = f"write how many elements are shown, or leave it out: {MOST} then"
-            raise reject("FC0303", "no element is asked for", last.span, "none", help=help)
+            what = "the number of elements to show is a plain number above 0"
+            help = f"write it, or leave it out: {MOST} then"
+            raise reject("FC0303", what, last.span, "no such number", help=help)
     else:
         operands.append(last)
     base = checker.check(operands[0])

@@ -199,7 +199,8 @@ class _Rounds:
         here = self._cursor(first if way.stop is None else _unless(first, stop))
         last = self._cursor(stop)
         count = None if way.count is None else self._number(way.count)
-        moved = {here: _unless(self._address(way.next), last)}
+        following, offset = pointer(self._site, way.next)
+        moved = {here: _unless(_add(_unless_null(following), offset), last)}
         return self._walk(_equal(here, 0), 1, moved, count)
 
     def strided(self, way: Strided) -> Walk:
@@ -448,6 +449,14 @@ def _both(one: Term, other: Term) -> Term:
 def _either(one: Term, other: Term) -> Term:
     # Of truth values.
     return Calculated("or", one, other)
+
+
+def _unless_null(value: Value) -> Term:
+    # The word that a chain of loads leads to; 0 where a pointer on the way is NULL.
+    if isinstance(value, Deref) and isinstance(value.base, Deref) and not value.user:
+        before = _unless_null(value.base)
+        return Part(before, value.offset, _WORD, before)
+    return value
 
 
 def _or(one: Term, other: Term) -> Term:

@@ -626,24 +626,6 @@ class CopiedElement(Fields):
         raise NotCopied
 
 
-class NotCopied(Exception):
-    """A value is not in the bytes of the element alone."""
-
-
-class CopiedElement(Fields):
-    """What is read of the bytes of an element, at a cursor; raises NotCopied for all else."""
-
-    def __init__(
-        self, found: ProbePoint, kernel: Kernel, span: Span | None, size: int, user: bool
-    ) -> None:
-        super().__init__(found, kernel, ())
-        self.span = span
-        self._blocks.append(Block(Cursor(0), 0, size, ELEMENT, user))
-
-    def _new(self, fetch: Fetch) -> str:
-        raise NotCopied
-
-
 def _of_element(value: Value) -> bool:
     start = chain(value)[0]
     if isinstance(start, ElementAddress):

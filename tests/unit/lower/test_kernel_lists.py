@@ -96,3 +96,20 @@ def test_an_element_that_is_not_there(probe: fetchc.Probe) -> None:
 def test_the_type_is_written_again(probe: fetchc.Probe) -> None:
     text = "list(&p->children, struct task_struct, sibling, 5).pid"
     assert unparse(parse_argument(text).expression) == text
+
+
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_list_ends_at_null_wherever_its_link_has_it(tmp_path: Path, count: int) -> None:
+    w = BtfWriter()
+    number = w.integer("int", 4, 1)
+    pointer = w.type(POINTER, "", 2 + 1)
+    node = w.struct("node", 16, ("next", pointer, 0), ("v", number, 64))
+    assert node == pointer + 1
+    w.function("visit", 0, ("h", pointer))
+    (made := tmp_path / "vmlinux.btf").write_bytes(w.bytes())
+    probe = fetchc.open(str(made), arch="x86_64").probe("visit", kernel="6.12")
+    places = [*[PARENT + 0x100 * one for one in range(count)], 0]
+    memory = {place: struct.pack("<Qi4x", places[one + 1], one)
+              for one, place in enumerate(places[:-1])}  # fmt: skip
+    walked, numbers = recorded(probe, "list(h, next.next).v", memory)
+    assert (walked.flags, numbers) == (ENDED, list(range(0, count, 2)))
