@@ -61,6 +61,8 @@ def _selected(checker: Checker, array: Typed, index: Typed, node: tree.Index) ->
     resolved, span = checker.resolved(array.type), node.span
     if not isinstance(resolved, ArrayType) or not 0 < (resolved.count or 0) <= _MOST:
         return None
+    if has_open_end(checker, array):
+        return None
     assert resolved.count is not None
     each = tuple(
         [element_at(checker, array, one, span, node.index_span) for one in range(resolved.count)]

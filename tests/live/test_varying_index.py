@@ -25,10 +25,13 @@ CALLS = range(6)
 
 CPP = r"""
 #include <array>
+#include <cstdlib>
 #include <string>
 #include <vector>
 struct item { int id; const char *name; item *next; short tags[4]; };
+struct open { long count; long last[1]; };
 struct state {
+  int grid[4][3]; open *tail;
   item *items; item **pointers; std::vector<std::string> words; std::array<item, 3> fixed;
   std::vector<item> rows; short cursor;
 };
@@ -45,6 +48,9 @@ int main(int argc, char **argv) {
     if (at < 3) s.fixed[at] = items[at];
   }
   for (int at = 0; at < 256; at++) table[at] = at * at;
+  s.tail = static_cast<open *>(calloc(9, sizeof(long)));
+  for (int at = 0; at < 8; at++) s.tail->last[at] = at + 100;
+  for (int at = 0; at < 12; at++) s.grid[at / 3][at % 3] = at;
   s.items = items + 1; s.pointers = pointers;
   for (int at = 0; at < 6; at++) s.cursor = at - 1, look(s, argv, argc, at, at * 77);
 }
@@ -161,6 +167,8 @@ CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, Expect
         "s.words[s.words.size() - 1]": lambda _: "word3",
         "s.rows[s.cursor].name": lambda i: item(i - 1),
         "s.fixed[i].name": lambda i: item(i, below=3),
+        "s.grid[i][s.cursor]": lambda i: 4 * i - 1 if 0 < i < 4 else None,
+        "s.tail->last[i]": lambda i: i + 100,  # the end of an object: it knows no end, either
     }),
     "go": (_go, "main.look", {
         "names[i]": lambda i: one_of(["x", "y"], i),
