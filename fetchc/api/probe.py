@@ -489,7 +489,8 @@ class Probe:
         tree = parse_argument(text)
         if tree.point is None:
             return Argument(self, text, tree, computes)
-        name = None if self.function is None else self.function.name
+        function = None if tree.point.file is not None else self.function
+        name = None if function is None else function.name
         returns = self.kind.startswith("return")
         with self._lock:
             request = PointRequest(name, tree.point, returns, self._kernel)

@@ -604,7 +604,7 @@ def explain(text: str, found: ProbePoint, kernel: Kernel) -> Explained:
         return _explain_fetch(read.fetch, text, found)
     argument = parse_argument(text)
     if argument.point is not None:
-        function = found.site.function
+        function = None if argument.point.file is not None else found.site.function
         name = None if function is None else function.name
         returns = found.kind.startswith("return")
         request = PointRequest(name, argument.point, returns, kernel)

@@ -18,6 +18,7 @@ __all__ = [
     "behind_stack_check",
     "find_function",
     "function_at_point",
+    "has_name",
     "instances",
     "is_called",
     "is_only_inlined",
@@ -239,15 +240,13 @@ def function_at_point(
     """
     if point is not None and point.address is not None:
         function = program.function_at(Address(point.address))
-        if name is not None and function is not None:
-            named = [f for f in program.functions_named(name) if f.address == function.address]
-            if not named and function.symbol not in meant(program, name):
-                raise reject(
-                    "FC0206",
-                    f"{point.address:#x} is in `{function.name}`, not in `{name}`",
-                    point.span,
-                    "of another function",
-                )
+        if name is not None and function is not None and not has_name(program, function, name):
+            raise reject(
+                "FC0206",
+                f"{point.address:#x} is in `{function.name}`, not in `{name}`",
+                point.span,
+                "of another function",
+            )
         return function, ()
     if name is None:
         raise reject(
@@ -256,6 +255,14 @@ def function_at_point(
             help="name it with `--function main.f`, or in the expression: `x @ main.f`",
         )
     return find_function(program, name)
+
+
+def has_name(program: Program, function: Function, name: str) -> bool:
+    """Whether ``name``, as a user writes it, is a name of ``function``."""
+    if name in (function.name, function.symbol):
+        return True
+    named = [one for one in program.functions_named(name) if one.address == function.address]
+    return bool(named) or function.symbol in meant(program, name)
 
 
 def address_at_point(

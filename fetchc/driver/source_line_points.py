@@ -7,7 +7,12 @@ from bisect import bisect_left
 from fetchc.check.locations import is_fragment, optimized_by_gcc
 from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
-from fetchc.driver.function_lookup import find_function, function_at_point, is_only_inlined
+from fetchc.driver.function_lookup import (
+    find_function,
+    function_at_point,
+    has_name,
+    is_only_inlined,
+)
 from fetchc.ir.fetch import Bits, type_text
 from fetchc.lang import language, language_at
 from fetchc.target.machines import architecture
@@ -229,7 +234,10 @@ def _site(program: Program, address: Address, label: str) -> Site:
 
 
 def line_sites(program: Program, name: str | None, point: Point, returns: bool) -> ProbePoint:
-    """Where the code of a source line begins, of a file or of the function of that name."""
+    """Where the code of a source line begins, of a file or of the function of that name.
+
+    Of a file's line with a ``name`` it is only the code in that function.
+    """
 
     if returns:
         raise _no_return_here(point)
@@ -241,8 +249,25 @@ def line_sites(program: Program, name: str | None, point: Point, returns: bool) 
         assert function is not None
         addresses, label = of_function(program, function, point)
     sites = sites_at(program, addresses, label)
+    if point.file is not None and name is not None and not is_only_inlined(program, name):
+        sites = _in_function(program, name, point, sites)
     of_addresses = several(label, sites)
     return ProbePoint(sites[0], "line", (*warnings, *of_addresses), tuple(sites[1:]))
+
+
+def _in_function(program: Program, name: str, point: Point, sites: list[Site]) -> list[Site]:
+    there = [one for one in sites if one.function and has_name(program, one.function, name)]
+    if there:
+        return there
+    others = sorted({one.function.name for one in sites if one.function is not None})
+    listed = ", ".join(f"`{one}`" for one in others[:_SHOWN]) or "no function"
+    raise reject(
+        "FC0206",
+        f"line {point.line} of `{point.file}` has code in {listed}, not in `{name}`",
+        point.span,
+        "of another function",
+        help="leave the function out: a line of a file needs none",
+    )
 
 
 def part_sites(

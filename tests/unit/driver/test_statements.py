@@ -86,6 +86,19 @@ def test_a_line_of_a_file_and_of_a_function_are_one(
     assert addresses(by_file) == addresses(program.probe(at="first:15", kernel="6.1"))
 
 
+def test_a_line_of_a_file_with_a_function_is_in_that_function(directory: Path) -> None:
+    program = built(directory, *BUILDS[0])
+    alone = program.probe(at="lines.c:15", kernel="6.1")
+    assert addresses(program.probe("first", at="lines.c:15", kernel="6.1")) == addresses(alone)
+    refused = refusal(program, "main", "lines.c:15")
+    assert (refused.code, refused.message) == (
+        "FC0206",
+        "line 15 of `lines.c` has code in `first`, not in `main`",
+    )
+    behind = program.probe("main", kernel="6.1").compile("m @ lines.c:15").fetcharg
+    assert behind == alone.compile("m").fetcharg  # what is behind `@` is all of the point
+
+
 @pytest.mark.parametrize(("compiler", "level"), BUILDS)
 def test_addresses_of_a_line_are_those_of_the_disassembler(
     directory: Path, compiler: str, level: str
