@@ -23,6 +23,7 @@ from fetchc.lower.aggregate_plan import (
     UnfetchablePlan,
     elements,
     in_full,
+    is_empty,
     member,
     members,
 )
@@ -88,6 +89,8 @@ def _leaves(checker: Checker, node: Typed, layout: Layout, lower: Lower) -> tupl
     result: list[Lowered] = []
     left: list[str] = []
     for one in members(checker, layout):
+        if is_empty(checker, one.path[-1].type):
+            continue
         if len(result) >= _MOST_LEAVES:
             left.append(one.name)
             continue

@@ -513,9 +513,21 @@ def member(checker: Checker, node: Typed, plan: MemberPlan) -> Typed:
     return follow_path(checker, node, plan.path, node.span)
 
 
-def is_empty(checker: Checker, plan: MemberPlan) -> bool:
-    """Whether a member takes no room: a marker, ``()``."""
-    return checker.size(plan.path[-1].type) == 0
+_DEEPEST = 8  # classes in each other; only a hostile type has more
+
+
+def is_empty(checker: Checker, type_id: TypeId, depth: int = 0) -> bool:
+    """Whether a type has no value: a marker, ``()``, a class of C++ without data."""
+    resolved, size = checker.resolved(type_id), checker.size(type_id)
+    if not isinstance(resolved, StructType | ArrayType) or depth == _DEEPEST or not size:
+        return size == 0
+    if isinstance(resolved, ArrayType):
+        return is_empty(checker, resolved.element, depth + 1)
+    if resolved.kind == "union" or resolved.variants:
+        return False
+    if not resolved.members:
+        return size == 1  # which an object has at least: ISO C++ [class.pre]
+    return all(is_empty(checker, member.type, depth + 1) for member in resolved.members)
 
 
 def named_members(

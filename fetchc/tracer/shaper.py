@@ -285,7 +285,7 @@ class Shaper(ElementShaper):
         left: list[str] = []
         refused: CompileError | None = None
         for member in plans.members(checker, planned.layout):
-            if plans.is_empty(checker, member) and not planned.is_tuple:
+            if plans.is_empty(checker, member.path[-1].type) and not planned.is_tuple:
                 continue  # a marker: it has no value
             mark = self.fields.mark()
             try:

@@ -222,10 +222,11 @@ volatile long sink;
 struct V { int v = 5; };
 typedef float Decimal __attribute__((mode(DD)));
 struct S : virtual V { Decimal money; int own = 2; };
-struct P { Decimal money; int own; };
-struct Q { int n; P inner; };
+struct Tag {};  // what has no value is not left out
+struct P : Tag { Decimal money; int own; };
+struct Q { int n; P inner; Tag tags[2]; };
 __attribute__((noinline)) void use(S *s, Q *q) { sink += s->own + s->v + q->inner.own; }
-int main() { S s; Q q = {3, {Decimal(), 7}}; use(&s, &q); }
+int main() { S s; Q q = {3, {}, {}}; q.inner.own = 7; use(&s, &q); }
 """
 
 
