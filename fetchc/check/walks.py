@@ -235,6 +235,7 @@ def begin(checker: Checker, walk: Walked) -> None:
             "an expression walks one container",
             walk.span,
             "the second one",
+            notes=("a container in an element of another one cannot be walked",),
             help="give each of them an argument of its own",
         )
     checker.walk = walk
