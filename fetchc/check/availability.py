@@ -31,13 +31,21 @@ __all__ = ["availability_notes", "body_place", "refuse_absent", "stale_warning",
 
 _TRIED = 4  # ranges of a variable, for a place to probe
 
+_LEFT_BY_AWAIT = Absent(
+    "no location",
+    "it is in the stack frame of a poll, and code behind an `.await` may run in the next one",
+)
+
 
 def refuse_absent(site: Site, variable: Variable, place: Absent, span: Span) -> CompileError:
     """The refusal of a variable that has no place at the site; ``place`` says why."""
     notes: tuple[str, ...] = ()
     hint: str | None = None
-    elsewhere = place.kind in ("no location", "computed")
-    if elsewhere and variable.called is not None and site.address >= variable.called:
+    elsewhere = place.kind in ("no location", "computed") and place != _LEFT_BY_AWAIT
+    if place == _LEFT_BY_AWAIT:
+        notes = ("what is used behind an `.await` is kept in the coroutine, this is not",)
+        hint = "probe a line that uses it, or for an argument the function that makes the future"
+    elif elsewhere and variable.called is not None and site.address >= variable.called:
         lines, function = site.program.code_map(), site.function
         assert lines is not None
         assert function is not None
@@ -172,11 +180,49 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
 
         if is_address(site, function, variable, place):
             return LOST_ADDRESS
+    if _is_left_by_await(site, function, variable, place):
+        return _LEFT_BY_AWAIT
     if site.language.convention_first:
         from fetchc.check.go_variables import arrange_pieces
 
         place = arrange_pieces(site, function, variable, place)
     return _if_frame_is_valid(site, function, place)
+
+
+def _is_left_by_await(site: Site, function: Function, variable: Variable, place: Place) -> bool:
+    """Whether a slot on the stack may be of another poll, since the coroutine was suspended.
+
+    rustc keeps in the coroutine what is used behind an `.await`. The others have one slot in the
+    frame of its `poll` function, which the debug information has for their whole block. Code that
+    an `.await` leads to has no value there before it declares the variable again, in a loop.
+    """
+    if not isinstance(place, InMemory) or function.compiler.name != "rustc":
+        return False
+    if len({extent.place for extent in site.program.extents(variable, function)}) != 1:
+        return False
+    awaits = site.program.evidence.awaits_within(variable)
+    if not awaits:
+        return False
+    from fetchc.check.probe_site import SiteTypes
+    from fetchc.code.disassembly import reaches, stack_accesses
+
+    machine, begin = site.architecture, function.address
+    code = site.program.code(begin, ByteSize(function.size or 0))
+    register = machine.registers.get(place.register, "")
+    end = place.offset + max(SiteTypes(site).size(variable.type) or 0, 1)
+    declares = frozenset(
+        at
+        for at, base, distance in stack_accesses(code, begin, machine.name)
+        if base == register and place.offset <= distance < end
+    )
+    return reaches(
+        code,
+        begin,
+        machine.name,
+        lambda address: any(start <= address < end for start, end in awaits),
+        site.address,
+        declares,
+    )
 
 
 def _described_place(site: Site, function: Function, variable: Variable) -> Place:

@@ -35,6 +35,7 @@ __all__ = [
     "keeps",
     "not_code",
     "only_read",
+    "reaches",
     "stack_accesses",
     "swept",
     "taken",
@@ -470,6 +471,46 @@ def keeps(
         if address not in ends:
             waiting.append((after, has))
     return True
+
+
+def reaches(
+    code: bytes,
+    base: Address,
+    architecture: str,
+    starts: Callable[[Address], bool],
+    site: Address,
+    stops: frozenset[Address],
+) -> bool:
+    """Whether control gets from an instruction of ``starts`` to ``site`` without one of ``stops``.
+
+    Raises CompileError as :func:`taken` does.
+    """
+    import capstone
+
+    found = {each.address: each for each in instructions(code, base, architecture)}
+    ending = (capstone.CS_GRP_RET, capstone.CS_GRP_INT)
+    ends = {
+        address
+        for address, each in found.items()
+        if each.mnemonic in ("jmp", "b", "br") or any(each.group(group) for group in ending)
+    }
+    begins = [address + found[address].size for address in ends]  # where a switch may lead
+    waiting = [address for address in found if starts(Address(address))]
+    seen = set(stops) - {site}
+    while waiting:
+        address = waiting.pop()
+        if address == site:
+            return True
+        if address in seen or address not in found:
+            continue
+        seen.add(Address(address))
+        each = found[address]
+        if each.group(capstone.CS_GRP_JUMP):
+            target = _target(each)
+            waiting += begins if target is None else (target,)
+        if address not in ends:
+            waiting.append(address + each.size)
+    return False
 
 
 def _slot(instruction: CsInsn, position: int, register: str, architecture: str) -> str:

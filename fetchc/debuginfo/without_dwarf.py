@@ -98,6 +98,10 @@ class NoEvidence:
         """False: variables are where they are."""
         return False
 
+    def awaits_within(self, variable: Variable) -> tuple[tuple[Address, Address], ...]:
+        """Nothing: the file does not say."""
+        return ()
+
     def is_in_address_table(self, address: Address) -> bool:
         """False: it has no such table."""
         return False

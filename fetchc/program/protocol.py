@@ -183,6 +183,12 @@ class Evidence(Protocol):
     def may_be_copied(self, variable: Variable, address: Address) -> bool:
         """Whether an executable may hold the live copy of this shared library's variable."""
 
+    def awaits_within(self, variable: Variable) -> tuple[tuple[Address, Address], ...]:
+        """The code that awaits a future of Rust in the block that declares ``variable``.
+
+        Ranges, from the first address up to the one behind.
+        """
+
     def is_in_address_table(self, address: Address) -> bool:
         """Whether the table of addresses (.debug_aranges) says which unit has the address."""
 

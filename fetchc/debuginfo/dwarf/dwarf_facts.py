@@ -215,6 +215,13 @@ class DwarfEvidence:
         symbol = linked_symbol(program._info, program._info.die(variable.die), variable.name)
         return may_be_copied(program._elf, symbol, address)
 
+    def awaits_within(self, variable: Variable) -> tuple[tuple[Address, Address], ...]:
+        """The code that awaits a future of Rust in the block that declares ``variable``."""
+        from fetchc.debuginfo.dwarf.variables import awaits_within
+
+        info = self._program._info
+        return awaits_within(info, info.die(variable.die))
+
     def is_in_address_table(self, address: Address) -> bool:
         """Whether the table of addresses (.debug_aranges) says which unit has the address."""
         return self._program._info.is_in_address_table(address)

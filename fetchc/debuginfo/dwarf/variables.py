@@ -57,8 +57,10 @@ if TYPE_CHECKING:
     from fetchc.program.entities import Place
 
     Pointee = Callable[[int], Place]
+    Range = tuple[Address, Address]
 
 __all__ = [
+    "awaits_within",
     "called_at",
     "described",
     "description_of",
@@ -250,6 +252,24 @@ def _has_using_declarations(info: DebugInfo, source: Die) -> bool:
         return False
     blocks = _blocks_below(info, source)
     return any(child.tag in _USING for block in blocks for child in info.children(block))
+
+
+def awaits_within(info: DebugInfo, die: Die) -> tuple[Range, ...]:
+    """The code that awaits a future of Rust in the block that declares the variable ``die``.
+
+    rustc calls what is awaited ``__awaitee``, in a block of its own.
+    Source: rustc 1.95, compiler/rustc_ast_lowering/src/expr.rs (make_lowered_await).
+    """
+    blocks = list(info.ancestors(die)[-1:])
+    awaits: list[Range] = []
+    while blocks:
+        block = blocks.pop()
+        for child in info.children(block):
+            if child.tag == DW_TAG_lexical_block:
+                blocks.append(child)
+            elif child.tag == DW_TAG_variable and _name(info, child) == "__awaitee":
+                awaits += info.ranges(block)
+    return tuple(awaits)
 
 
 def _blocks_below(info: DebugInfo, die: Die) -> Iterator[Die]:
