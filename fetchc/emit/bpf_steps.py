@@ -21,6 +21,7 @@ from fetchc.ir.steps import (
     COMM_BYTES,
     NUMBER,
     PAGE_BYTES,
+    TASK_NAME_WORDS,
     TIMED_BITS,
     Aggregate,
     Arithmetic,
@@ -249,6 +250,9 @@ class StepEmitter:
                 used = max(used, -ELAPSED)
             elif isinstance(step, ReadEntry):
                 used = max(used, -noted_place(step.number))
+        if any(isinstance(one, ReadTask) and one.name in TASK_NAME_WORDS for one in program.steps):
+            used += COMM_BYTES
+        self._task_name = -used
         self._places, self.stack_used = value_places(program.steps, limit, used, ())
 
     def _reader(self, user: bool) -> int:
@@ -405,6 +409,13 @@ class StepEmitter:
     def _read_task(self, name: str) -> None:
         # To R0.
         asm = self._asm
+        if name in TASK_NAME_WORDS:
+            asm.move(R1, FRAME)
+            asm.compute_with("add", R1, self._task_name)
+            asm.constant(R2, COMM_BYTES)
+            asm.call(self._helpers["get_current_comm"])
+            asm.load(R0, FRAME, self._task_name + WORD * TASK_NAME_WORDS.index(name), WORD)
+            return
         asm.call(self._helpers[_TASK_HELPERS.get(name, "get_current_pid_tgid")])
         if name == "thread":
             asm.compute_with("lsh", R0, 32)

@@ -11,6 +11,7 @@ from fetchc.ir.steps import (
     COMM_BYTES,
     ENDED,
     PAGE_BYTES,
+    TASK_NAME_WORDS,
     TIMED_BITS,
     UNREAD,
     Aggregate,
@@ -193,6 +194,10 @@ class _Run:
                 self._values[position] = state.context
             case ReadEntry(number=number):
                 self._values[position] = state.noted[number]
+            case ReadTask(name=name) if name in TASK_NAME_WORDS:
+                at = 8 * TASK_NAME_WORDS.index(name)
+                word = state.comm[: COMM_BYTES - 1].ljust(COMM_BYTES, b"\0")[at : at + 8]
+                self._values[position] = state.number(word)
             case ReadTask(name=name):
                 self._values[position] = getattr(state, name)
             case ReadCursor(number=number):

@@ -237,7 +237,8 @@ class Chosen(Record):
 class OfHit(Record):
     """What the kernel says of a hit: the number of its ``process``, ``thread`` or ``cpu``.
 
-    ``elapsed``: the nanoseconds since the call began that returns.
+    ``elapsed``: the nanoseconds since the call began that returns. ``comm`` and ``comm8``: the two
+    words of the task's name.
     """
 
     name: str

@@ -44,6 +44,7 @@ __all__ = [
     "PROCESS",
     "SEEN",
     "SMALLEST_ROOM",
+    "TASK_NAME_WORDS",
     "THREAD",
     "TIME",
     "TIMED_BITS",
@@ -162,10 +163,15 @@ class ReadEntry(Record):
 class ReadTask(Record):
     """The number of the ``process``, ``thread`` or ``cpu`` of the hit; of its ``task`` the address.
 
-    The kernel's structure of the running task is there.
+    The kernel's structure of the running task is there. The words of :data:`TASK_NAME_WORDS` are of
+    the task's name.
     """
 
     name: str
+
+
+TASK_NAME_WORDS = ("comm", "comm8")
+"""Of the task's name the first 8 bytes, and the second ones; those behind its end are 0."""
 
 
 class ReadCursor(Record):

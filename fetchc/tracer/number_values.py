@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Meaning = Callable[[int], Value]
 
-__all__ = ["CODES", "float_value", "meaning"]
+__all__ = ["CODES", "float_value", "meaning", "shortest"]
 
 CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 """The letters of :mod:`struct` for a number of so many bytes."""
@@ -163,12 +163,15 @@ def float_value(number: float, short: bool) -> Value:
         return SymbolName("NaN")
     if number in (_INFINITY, -_INFINITY):
         return SymbolName("Infinity" if number > 0 else "-Infinity")
-    return _shortest(number) if short else number
+    return shortest(number) if short else number
 
 
-def _shortest(number: float) -> float:
-    # The number of the fewest digits that tell it from its neighbours of 32 bits: 2.1, where all
-    # digits would be 2.0999999046325684. Numbers below the normal ones have less than six.
+def shortest(number: float) -> float:
+    """The number of the fewest digits that tell a finite one of 32 bits from its neighbours.
+
+    It is 2.1 where all digits would be 2.0999999046325684. Numbers below the normal ones have less
+    than six.
+    """
     wanted = _FLOAT.pack(number)
     for digits in range(6 if abs(number) >= _SMALLEST_NORMAL else 1, 10):
         shorter = float(f"{number:.{digits}g}")

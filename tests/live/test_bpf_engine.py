@@ -822,7 +822,8 @@ def test_verbose_says_which_engine_and_why(
         ((), counts),
         (("--filter", 'how > 0 && p->text == "seven"'), counts),
         (("--filter", "how > p->n"), counts),
-        (("--filter", '$comm ~ "bpf*"'), "tracefs"),  # the reader's
+        (("--filter", '$comm ~ "bpf*" && how < 1e9'), counts),
+        (("--filter", '$comm ~ "*bpf"'), "tracefs"),  # the reader's
     ):
         told = trace(capfd, "--count-by", "how", *filter, *words[1:])
         assert told.errors.startswith(f"note: the engine is {engine}")

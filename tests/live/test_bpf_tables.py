@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import random
 import subprocess
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from fetchc.ir.fetch import Calculated
-from fetchc.tracer.bpf import bpf_session, counting
+from fetchc.tracer.bpf import bpf_session, counting, floating_terms
 from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.events import Event
 from fetchc.tracer.tables import Row
@@ -440,3 +441,78 @@ def test_goroutines_are_counted_by_values_of_their_entries(
         for n in numbers:
             wanted[name, None if not n else 12 // n] += times
     assert {tuple(line["key"]): line["count"] for line in done.objects} == wanted
+
+
+# ------------------------------------------------------------------------------
+# Filters of floating-point numbers and of the task's name.
+
+NAMED = r"""
+#include <sys/prctl.h>
+struct one { float f; double g; const char *name; int n; };
+static struct one given[] = { @GIVEN@ };
+__attribute__((noipa)) void take(const struct one *e) { __asm__ volatile("" :: "r"(e) : "memory"); }
+int main(void)
+{
+    for (unsigned i = 0; i < sizeof given / sizeof *given; i++) {
+        prctl(PR_SET_NAME, given[i].name);
+        take(given + i);
+    }
+}
+"""
+NAMES = ("", "a", "reader", "reader_", "reader_1", "reader_12", "fifteen letters")
+COMPARED: dict[str, Callable[[float, float], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge,
+}  # fmt: skip
+REAL = (0.0, -0.0, 0.1, -2.5, 16777216.0, 1e-45, 3e38, float("inf"), -float("inf"), float("nan"))
+
+
+def named_calls(folder: Path, seed: int) -> tuple[Path, list[dict[str, Any]]]:
+    """A program, and what it gives ``take`` at each call; of ``f`` as fetchc shows it."""
+    chosen = random.Random(seed)
+    calls = [
+        {
+            "f": chosen.choice(REAL),
+            "g": chosen.choice(REAL),
+            "$comm": chosen.choice(NAMES),
+            "n": n % 7,
+        }
+        for n in range(300)
+    ]
+    rows = [f'{{ {one["f"]!r}, {one["g"]!r}, "{one["$comm"]}", {one["n"]} }}' for one in calls]
+    given = ", ".join(rows).replace("inf", "__builtin_inf()").replace("nan", '__builtin_nan("")')
+    source, program = folder / "named.c", folder / "named"
+    source.write_text(NAMED.replace("@GIVEN@", given))
+    subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True, timeout=60)
+    return program, calls
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_floats_and_names_are_compared_as_the_reader_does(
+    seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_bpf()
+    require("gcc")
+    program, calls = named_calls(tmp_path, seed)
+    chosen = random.Random(seed)
+    for _ in range(20 if LONG else 1):
+        real, name = chosen.choice(("f", "g")), chosen.choice(NAMES)
+        symbol, limit = chosen.choice(sorted(COMPARED)), chosen.choice(REAL[:7])
+        same = chosen.choice(("==", "!=", "~"))
+        pattern = name + "*" * (same == "~")
+        words = ["--count-by", "e->n", "--filter",
+                 f'e->{real} {symbol} {limit!r} || $comm {same} "{pattern}"']  # fmt: skip
+
+        wanted = Counter[object]()
+        for call in calls:
+            begins, is_it = call["$comm"].startswith(name), call["$comm"] == name
+            named = begins if same == "~" else is_it == (same == "==")
+            if named or COMPARED[symbol](call[real], limit):
+                wanted[call["n"],] += 1
+        assert told(asked(capfd, program, "bpf", words)) == wanted, words
+        if LONG:
+            assert told(asked(capfd, program, "tracefs", words)) == wanted, words
+    words = ["--count-by", "e->n", "--filter", "e->f < 0"]
+    wanted = told(asked(capfd, program, "bpf", words))
+    monkeypatch.setattr(floating_terms, "_is_none", lambda value: 1)
+    assert told(asked(capfd, program, "bpf", words)) != wanted

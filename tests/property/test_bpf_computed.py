@@ -15,7 +15,7 @@ from fetchc.emit.bpf_steps import (
     Point,
 )
 from fetchc.ir import arithmetic, term_operators
-from fetchc.ir.arithmetic import RULES, TRUTH, Number
+from fetchc.ir.arithmetic import DOUBLE, RULES, TRUTH, Number
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import Decode, Deref, Fetch, Register, Scalar
@@ -23,6 +23,7 @@ from fetchc.ir.step_lowering import Totals, counting_steps, steps_of
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.computed_terms import multiples, numeral
 from fetchc.tracer.computed_values import operation
+from fetchc.tracer.number_values import meaning
 from fetchc.tracer.value_shapes import Guard, Leaf, OperandShape, OperationShape
 from tests.support.bpf_machine import BpfMachine
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 X86, RULES_OF_KERNEL = bpf_machine("x86_64"), bpf_rules((6, 18))
 NUMBERS = [Number(bits, signed) for bits in (8, 16, 32, 64) for signed in (True, False)]
+FLOATING = [Number(32, True, True), Number(64, True, True)]
+FIELD_NUMBERS = [*NUMBERS, *FLOATING]
 WHOLE = ("+", "-", "*", "/", "%", "&", "|", "^", "&^", "min", "max")
 ORDERS = ("==", "!=", "<", "<=", ">", ">=")
 # Numbers of each kind in two registers, and in memory that may not be there.
@@ -45,19 +48,26 @@ PLACES: dict[str, Register | Deref] = {
 FIELDS = {
     f"{name}{at}": Fetch(place, Scalar("s" if one.signed else "u", one.bits))
     for name, place in PLACES.items()
-    for at, one in enumerate(NUMBERS)
+    for at, one in enumerate(FIELD_NUMBERS)
 }
+INTEGERS = sorted(name for name in FIELDS if int(name[-1]) < len(NUMBERS))
 MEMORY = 0x7000
 COUNTING = 9
 
 
 def leaf(name: str) -> OperandShape:
     """The operand of a field."""
-    number = NUMBERS[int(name[-1])]
+    number = FIELD_NUMBERS[int(name[-1])]
     guards = (Guard("p"),) if name[0] == "m" else ()
-    return OperandShape(
-        Leaf(name, Decode("integer", number.bits, number.signed), guards=guards), number
-    )
+    kind = "float" if number.floating else "integer"
+    return OperandShape(Leaf(name, Decode(kind, number.bits, number.signed), guards=guards), number)
+
+
+floats = st.one_of(
+    st.sampled_from([0.1, -2.5, 2**-149, 1e39, -0.0]),
+    st.floats(),
+    st.floats(width=32),
+)
 
 
 @st.composite
@@ -67,6 +77,20 @@ def constants(draw: st.DrawFn) -> OperandShape:
     high = low + (1 << number.bits) - 1
     edges = [one for one in (low, low + 1, high, 0, 1, 2, 7, -1) if low <= one <= high]
     return OperandShape(draw(st.one_of(st.sampled_from(edges), st.integers(low, high))), number)
+
+
+@st.composite
+def float_comparisons(draw: st.DrawFn) -> OperandShape:
+    """Two floating-point numbers that are compared, one of them maybe a constant."""
+    names = st.sampled_from([f"{place}{at}" for place in PLACES for at in (8, 9)])
+    other = st.builds(OperandShape, st.one_of(floats, st.integers(-3, 3)), st.just(DOUBLE))
+    operands = [leaf(draw(names)), draw(st.one_of(names.map(leaf), other))]
+    number = draw(st.sampled_from(FLOATING)) if operands[0].number.bits == 32 else DOUBLE
+    if draw(st.booleans()):
+        operands.reverse()
+    operator, rules = draw(st.sampled_from(ORDERS)), draw(st.sampled_from(sorted(RULES)))
+    shape = OperationShape(operator, tuple(operands), number, rules, TRUTH, Decode("integer", 1))
+    return OperandShape(shape, TRUTH)
 
 
 def operations(inner: st.SearchStrategy[OperandShape]) -> st.SearchStrategy[OperandShape]:
@@ -93,12 +117,16 @@ def operations(inner: st.SearchStrategy[OperandShape]) -> st.SearchStrategy[Oper
 
 
 trees = st.recursive(
-    st.one_of(st.sampled_from(sorted(FIELDS)).map(leaf), constants()), operations, max_leaves=6
+    st.one_of(st.sampled_from(INTEGERS).map(leaf), constants(), float_comparisons()),
+    operations,
+    max_leaves=6,
 ).filter(lambda one: isinstance(one.value, OperationShape))
 values = st.one_of(
     st.integers(0, 3), st.integers(2**64 - 3, 2**64 - 1), st.integers(0, 2**64 - 1),
     st.sampled_from([1 << bit for bit in (7, 8, 15, 16, 31, 32, 63)]),
     st.sampled_from([(1 << bit) - 1 for bit in (7, 8, 15, 16, 31, 32, 63)]),
+    st.sampled_from([0x7F800000, 0x7FC00000, 0xFFC00000, 0x3DCCCCCD, 0xC0200000]),
+    st.sampled_from([one << 48 for one in (0x7FF0, 0x7FF8, 0xFFF8, 0xC004)]),
 )  # fmt: skip
 
 
@@ -118,13 +146,17 @@ class Thread:
     def maker(self, shape: Shape) -> Make:
         """What the reader has of a field."""
         assert isinstance(shape, Leaf)
-        name, number = shape.field, NUMBERS[int(shape.field[-1])]
+        name, number = shape.field, FIELD_NUMBERS[int(shape.field[-1])]
         raw = self.third if name[0] == "m" else self.registers[name[:2]]
 
         def make(data: bytes, faults: Faults) -> Value:
             if raw is None:
                 faults.append("")
                 return None
+            if number.floating:
+                _, read = meaning(shape.decode, number.bits // 8)
+                assert read is not None
+                return read(raw)
             return arithmetic.converted(raw, number, RULES["c"])
 
         return make

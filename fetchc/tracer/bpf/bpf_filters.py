@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from fetchc.ir.arithmetic import Number
 from fetchc.ir.fetch import Calculated, Contents, Decode, Deref, OfHit, Part, Scalar, Text
-from fetchc.ir.steps import NANOSECONDS
+from fetchc.ir.steps import COMM_BYTES, NANOSECONDS, TASK_NAME_WORDS
 from fetchc.ir.term_operators import Numeral
 from fetchc.record import Record, assert_never
-from fetchc.tracer.bpf.computed_terms import compared, guards_fail, numeral
+from fetchc.tracer.bpf.computed_terms import compared, floating, guards_fail, numeral
 from fetchc.tracer.bpf.counting import is_plain
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts, comparison
 from fetchc.tracer.value_shapes import Leaf, StringShape
@@ -83,6 +83,8 @@ def _passing(
             return Passing(_is(none, 0), all(one is not None and one.whole for one in either))
         case Condition(expression="$function"):
             return Passing(int(accepts(filter)(plan.function)), True)
+        case Condition(expression="$comm"):
+            return _of_name(filter)
         case Condition(expression="$latency"):
             return _of_time(filter) if timed else None
         case Condition():
@@ -103,10 +105,11 @@ def _of_value(
         return _of_length(shape, fetches, condition)
     number = known.get(condition.expression)
     if shape is not None:
-        number = numeral(shape, fetches)
+        number = numeral(shape, fetches) or floating(shape, fetches)
     constant = condition.constant
-    if number is not None and isinstance(constant, int) and constant <= _MASK:
-        return Passing(compared(number, condition.operator, int(constant)), True)
+    fits = condition.operator != "&" or (isinstance(constant, int) and constant <= _MASK)
+    if number is not None and isinstance(constant, int | float) and fits:
+        return Passing(compared(number, condition.operator, constant), True)
     in_field = _compared(plan, fetches, condition)
     if in_field is None:
         return None
@@ -118,6 +121,27 @@ def _of_value(
 
 
 _OF_TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu"}
+
+
+def _of_name(condition: Condition) -> Passing | None:
+    # The task's name is two words, with zeros behind its end.
+    constant = condition.constant
+    if not isinstance(constant, str) or not constant.isascii() or "\0" in constant:
+        return None
+    begins = condition.operator == "~" and constant[-1:] == "*"
+    wanted = constant[:-1] if begins else constant + "\0"
+    if condition.operator == "~" and (not begins or _SPECIAL & set(wanted)):
+        return None
+    if len(wanted) > COMM_BYTES:  # no name is so long
+        return Passing(int(condition.operator == "!="), True)
+    same: list[Term] = []
+    for word, start in zip(TASK_NAME_WORDS, range(0, len(wanted), _WORD_BYTES), strict=False):
+        bytes = wanted[start : start + _WORD_BYTES].encode("ascii")
+        mask = (1 << 8 * len(bytes)) - 1
+        name = Calculated("and", OfHit(word), mask)
+        same.append(_is(name, int.from_bytes(bytes, "little")))
+    every = _every(same)
+    return Passing(_is(every, 0) if condition.operator == "!=" else every, True)
 
 
 def _of_time(condition: Condition) -> Passing | None:

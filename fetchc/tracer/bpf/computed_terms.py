@@ -6,6 +6,8 @@ the program leaves the hit to the reader.
 
 from __future__ import annotations
 
+import math
+
 from fetchc.ir.arithmetic import RULES, TRUTH, Number
 from fetchc.ir.fetch import (
     Array,
@@ -26,6 +28,7 @@ from fetchc.ir.fetch import (
     fixed_bytes,
 )
 from fetchc.ir.term_operators import (
+    COMPARISONS,
     MASK,
     Numeral,
     added,
@@ -39,6 +42,13 @@ from fetchc.ir.term_operators import (
     sum_of,
 )
 from fetchc.record import Record
+from fetchc.tracer.bpf.floating_terms import (
+    FLOATS,
+    MIRRORED,
+    compared_floats,
+    compared_with,
+    nearest,
+)
 from fetchc.tracer.guards import LOWEST
 from fetchc.tracer.value_shapes import (
     BoundsCheckShape,
@@ -64,6 +74,7 @@ __all__ = [
     "Noted",
     "compared",
     "decoded",
+    "floating",
     "guards_fail",
     "multiples",
     "noted",
@@ -121,7 +132,7 @@ class Noted(Record):
 
 def noted(label: str, shape: Shape, fetches: Fetches, number: int) -> tuple[Term, Noted] | None:
     """What the entry notes as that ``number``, and what the return has; None: no such number."""
-    found = numeral(shape, fetches)
+    found = numeral(shape, fetches) or floating(shape, fetches)
     if found is None:
         return None
     at_return = Numeral(OfEntry(number), found.number)
@@ -284,6 +295,8 @@ def _operation(shape: OperationShape, fetches: Fetches, when: Term | None) -> Nu
     result, decode = shape.result, shape.decode
     if result.bits > 1 and (decode.kind not in _INTEGERS or decode.bits not in (None, result.bits)):
         return None
+    if shape.number.floating:
+        return _of_floats(shape, fetches, when)
     operands = [_operand(one, fetches) for one in shape.operands]
     return operation(shape.operator, operands, shape.number, RULES[shape.rules], result, when)
 
@@ -304,13 +317,61 @@ def _operand(operand: OperandShape, fetches: Fetches) -> Operand:
     return made
 
 
+def floating(shape: Shape, fetches: Fetches, when: Term | None = None) -> Numeral | None:
+    """The bits of a floating-point number that is in one field; None of all others."""
+    if not isinstance(shape, Leaf) or shape.decode.kind != "float" or shape.shift:
+        return None
+    found = stored(shape, fetches, when)
+    if found is None or isinstance(element_of(fetches[shape.field].store), Bits):
+        return None
+    term, bits = found[0], 8 * found[1]
+    if bits not in FLOATS or shape.decode.bits not in (None, bits):
+        return None
+    return Numeral(converted(term, Number(bits, False)).term, Number(bits, True, True))
+
+
+def _of_floats(shape: OperationShape, fetches: Fetches, when: Term | None) -> Numeral | None:
+    # No more than two of them, or one and a constant, which are compared.
+    if shape.operator not in COMPARISONS or shape.number.bits not in FLOATS:
+        return None
+    left, right = shape.operands
+    operator = shape.operator
+    if isinstance(left.value, int | float):
+        left, right, operator = right, left, MIRRORED.get(operator, operator)
+    first = _float_operand(left, fetches, when)
+    if first is None:
+        return None
+    if isinstance(right.value, int | float):
+        constant = nearest(right.value, shape.number.bits)
+        found = compared_with(first, operator, constant, shown=False)
+    else:
+        second = _float_operand(right, fetches, when)
+        if second is None or second.number != first.number:
+            return None
+        found = compared_floats(operator, first, second)
+    return converted(found, TRUTH) if shape.result.bits == 1 else Numeral(found, shape.result)
+
+
+def _float_operand(operand: OperandShape, fetches: Fetches, when: Term | None) -> Numeral | None:
+    if isinstance(operand.value, int | float) or not operand.number.floating:
+        return None
+    found = floating(operand.value, fetches, when)
+    return None if found is None or found.number != operand.number else found
+
+
 # ------------------------------------------------------------------------------
 # Conditions, and buckets of one width.
 
 
-def compared(value: Numeral, operator: str, constant: int) -> Term:
-    """1 where the number compares so with a constant, else 0; ``&``: where they share a bit."""
+def compared(value: Numeral, operator: str, constant: float) -> Term:
+    """1 where the number compares so with a constant, else 0; ``&``: where they share a bit.
+
+    A floating-point number is compared as it is shown.
+    """
     number = value.number
+    if number.floating:
+        return compared_with(value, operator, constant, shown=True)
+    operator, constant = _of_integers(operator, constant)
     if operator == "&":
         return negated(calculate("eq", calculate("and", value.term, constant & MASK), 0))
     low, high = (-_TOP, _TOP - 1) if number.signed else (0, MASK)
@@ -319,6 +380,18 @@ def compared(value: Numeral, operator: str, constant: int) -> Term:
         passes = operator == "!=" or operator in (("<", "<=") if above else (">", ">="))
         return either(calculate("and", value.term, 0), int(passes))  # where it could be read
     return ordered(operator, value.term, constant & MASK, number)
+
+
+def _of_integers(operator: str, constant: float) -> tuple[str, int]:
+    # What an integer is compared with in place of the constant, and how.
+    if math.isinf(constant):
+        return operator, 1 << 65 if constant > 0 else -1 << 65
+    below = math.floor(constant)
+    if below == constant:
+        return operator, below
+    if operator in ("==", "!="):
+        return operator, 1 << 65  # no integer is the constant
+    return ("<=" if operator[0] == "<" else ">"), below
 
 
 def multiples(value: Numeral, step: int) -> Term:

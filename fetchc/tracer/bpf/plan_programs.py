@@ -21,7 +21,7 @@ from fetchc.ir.step_lowering import (
     steps_of,
 )
 from fetchc.ir.step_support import unsupported
-from fetchc.ir.steps import ADDRESS, PROCESS, LoadBias, Loop
+from fetchc.ir.steps import ADDRESS, COMM_BYTES, PROCESS, LoadBias, Loop
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_filters import passing
 from fetchc.tracer.bpf.counting import counting, identified
@@ -189,13 +189,15 @@ def filter_of(
     what was ``noted`` there.
     """
     found = [passing(plan, fields, filter, timed, noted) for fields in plan.fields]
+    rules, _ = running()
+    used = COMM_BYTES - noted_place(len(noted))  # with room for the task's name
     programs = []
     for one in found:
         program = None if one is None else filter_steps(one.condition, *_registers())
         if program is None or len(program.steps) > _FILTER_STEPS:
             return (), False
         try:
-            value_places(program.steps, running()[0].stack_bytes, -noted_place(len(noted)), ())
+            value_places(program.steps, rules.stack_bytes, used, ())
         except TooLarge:
             return (), False
         programs.append(program)
