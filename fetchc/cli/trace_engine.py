@@ -154,7 +154,7 @@ def _filters(
     for target in targets.chosen:
         if target.filter is None or target.role == "enter":
             continue
-        if target.plan.of_kernel or (target.role != "hit" and entries is None):
+        if target.role != "hit" and entries is None:
             whole = False
             continue
         noted = () if entries is None else entries.noted.get(target.plan.function, ())
@@ -174,7 +174,7 @@ def _countings(
         if target.role == "enter":
             continue
         noted = entries.noted.get(target.plan.function, ())
-        counting = None if target.plan.of_kernel else _counting(target, measures, filtered, noted)
+        counting = _counting(target, measures, filtered, noted)
         if counting is None:
             return {}
         found[target.plan.event] = counting
@@ -232,7 +232,8 @@ def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) ->
     if alone is not None and options.engine == "tracefs":
         raise refused(*alone, help="leave `--engine tracefs` out")
     if unable is None:
-        return "bpf", reason
+        also = ", and the kernel counts" if counts and alone is not None else ""
+        return "bpf", reason + also
     if alone is not None:
         raise refused(*alone, notes=(f"eBPF cannot be used: {unable}",))
     without = f"eBPF cannot be used: {unable}"

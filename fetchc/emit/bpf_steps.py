@@ -400,6 +400,7 @@ class StepEmitter:
             asm.compute_with("rsh", R1, TIMED_BITS)
             asm.jump_if("ne", R1, 0, unknown)
             return
+        self._reading(step.user)
         place, done = self._places[position], asm.fresh()
         self._only_when(step, place, done)
         self.load(step, place)

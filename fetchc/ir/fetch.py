@@ -209,13 +209,15 @@ Value = (
 class Part(Record):
     """``size`` bytes of memory, ``offset`` bytes from ``base``, as an unsigned number.
 
-    They are read where ``when`` is not 0; else they are 0. None: always.
+    They are read where ``when`` is not 0; else they are 0. None: always. ``user`` is as in
+    :class:`Deref`.
     """
 
     base: Term
     offset: int
     size: int
     when: Term | None = None
+    user: bool = False
 
 
 class Calculated(Record):

@@ -138,9 +138,11 @@ def call_steps(
     return _Lowering(stack, result).call(place, goroutine, noted)
 
 
-def filter_steps(condition: Term, stack: str, result: str) -> Program:
+def filter_steps(
+    condition: Term, stack: str, result: str, context: Sequence[Slot] = (), symbols: Symbols = ()
+) -> Program:
     """The steps of a filter, which lets hits pass where ``condition`` is not 0."""
-    return _Lowering(stack, result).filter(condition)
+    return _Lowering(stack, result, context=context, symbols=symbols).filter(condition)
 
 
 class Totals(Record):
@@ -157,10 +159,15 @@ class Totals(Record):
 
 
 def counting_steps(
-    fields: Sequence[tuple[str, Fetch]], totals: Totals, stack: str, result: str
+    fields: Sequence[tuple[str, Fetch]],
+    totals: Totals,
+    stack: str,
+    result: str,
+    context: Sequence[Slot] = (),
+    symbols: Symbols = (),
 ) -> Program:
     """The steps that count hits by ``fields``; blocks are those of a key: :class:`EmitMemory`."""
-    return _Lowering(stack, result, totals).program(fields)
+    return _Lowering(stack, result, totals, context=context, symbols=symbols).program(fields)
 
 
 class _Memory(Record):
@@ -387,7 +394,7 @@ class _Lowering:
             case KernelValue(rule="symbol"):
                 base = self._symbol(inner, name)
             case KernelValue() if is_array(inner):
-                base, extra = self._address(inner, name)
+                base, extra = self._text_start(inner, name)
             case _:
                 base = self._word(inner, name)
         offset, user = loads[-1].offset + extra, loads[-1].user
@@ -475,13 +482,13 @@ class _Lowering:
                 return self._plain(Elapsed(), name)
             case OfHit(name=of_task):
                 return self._plain(ReadTask(of_task), name)
-            case Part(base=base, offset=offset, size=size, when=when):
+            case Part(base=base, offset=offset, size=size, when=when, user=user):
                 where = None if when is None else self._term(when, name)
                 if isinstance(base, int | Part | Calculated | Chosen | OfHit | OfEntry):
                     address = self._term(base, name)
                 else:  # as a chain that ends there is
                     address, offset = self._address(Deref(base, offset), name)
-                return self._loaded(address, offset, size, name, where)
+                return self._loaded(address, offset, size, name, where, user)
             case _:
                 return self._word(term, name)
 

@@ -38,6 +38,7 @@ OPEN = ("path=filename", "flags=how->flags", "mode=how->mode")
 # From here on the kernel compiles such expressions itself.
 BTF_ARGUMENTS = (6, 12)
 MISSES = (6, 7)  # from here on the kernel says of a link how many hits its probe has missed
+COMPARES = (5, 12)  # from here on programs compare and exchange, and count
 UNTRACEABLE = {"x86_64": "irqentry_enter", "aarch64": "el0_svc"}
 Row = tuple[str | int, ...]
 
@@ -235,6 +236,36 @@ def test_programs_see_what_definitions_see(lab_kernel: LabKernel) -> None:
         assert missed, text
         assert counted, text
         assert int(missed[1]) + int(counted[1]) == 100, text
+
+
+@pytest.mark.long
+def test_the_kernel_counts_its_own_calls(lab_kernel: LabKernel) -> None:
+    reason = why_no_python(lab_kernel)
+    if reason:
+        pytest.skip(reason)
+    few = f'count < 5000 && $comm == "{COMM}"'
+    asked = [
+        ("--count-by", f"{NAME},count", "--filter", few, "-f", "vfs_read"),
+        ("--count-by", f"{NAME},count", "--filter", few, "--at", "+0", "-f", "vfs_read"),
+        ("--sum", "$retval", "--by", "$comm", "--filter", "$retval > 0",
+         "--return", "-f", "vfs_read"),
+    ]  # fmt: skip
+    if version(lab_kernel) >= BTF_ARGUMENTS:
+        asked += [
+            ("--count-by", "flags", "--filter", f'flags != 1 && $comm == "{COMM}"', "-f",
+             "tracepoint:syscalls:sys_enter_openat"),
+            ("--count-by", "comm", "--filter", "task->tgid > 1", "-f", "rawtracepoint:task_rename"),
+        ]  # fmt: skip
+    with Guest(lab_kernel, {**files(lab_kernel), "calls": program(lab_kernel)}, 300) as guest:
+        for words in asked:
+            rows = {}
+            for engine in ("tracefs", "bpf"):
+                _, shown, text = traced(guest, "-v", *words, "-x", "kernel", "--engine", engine)
+                rows[engine] = sorted(map(str, shown))
+                counts = engine == "bpf" and version(lab_kernel) >= COMPARES
+                assert ("the kernel counts" in text) == counts, text
+            assert rows["bpf"], words
+            assert rows["bpf"] == rows["tracefs"], words
 
 
 def definitions_stay_until_they_are_removed(guest: Guest) -> None:

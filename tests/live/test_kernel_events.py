@@ -7,17 +7,18 @@ import os
 import pickle
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 import fetchc
-from fetchc.tracer.bpf import bpf_session, features
+from fetchc.tracer.bpf import bpf_session, features, plan_programs
 from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.bpf.kernel_probes import KernelProbe, kernel_probe
 from fetchc.tracer.events import Event, Plan
-from tests.live.traced import SECONDS
+from tests.live.traced import SECONDS, trace
 from tests.support.toolchains import ROOT, require
 from tests.support.tracefs import require_bpf
 
@@ -175,15 +176,15 @@ def test_structures_and_texts_of_the_kernel(program: Path, tmp_path: Path) -> No
     assert of[2] == [(str(program), process)]
 
 
+def moved(plan: Plan, line: str) -> KernelProbe:
+    """The probe, whose values are not where they are."""
+    probe = kernel_probe(plan, line)
+    return probe.replaced(context=tuple([one.replaced(at=one.at + 8) for one in probe.context]))
+
+
 def test_another_place_in_the_record_is_seen(
     program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def moved(plan: Plan, line: str) -> KernelProbe:
-        probe = kernel_probe(plan, line)
-        return probe.replaced(
-            context=tuple([slot.replaced(at=slot.at + 8) for slot in probe.context])
-        )
-
     monkeypatch.setattr(bpf_session, "kernel_probe", moved)
     file = tmp_path / "fetchc_file"
     file.write_text("x")
@@ -234,3 +235,33 @@ def test_two_capabilities_are_enough_at_a_tracepoint(program: Path) -> None:
         said[held] = done.stdout.decode().splitlines()
     assert said["-all,+bpf,+perfmon"] == ["None", "attached"]
     assert said["-all,+bpf"] == ["this process lacks CAP_PERFMON"]
+
+
+def test_a_table_of_an_event_is_counted_in_the_kernel(
+    program: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = tmp_path / "fetchc_file"
+    file.write_text("/none/in_a_cold_page\0 and more of it")
+    own = 'fd >= 0 && $comm == "fetchc renamed"'
+    for function, words, said, at in (
+        (OPENAT, ("--count-by", "flags", "--filter", '$comm == "fetchc renamed"'), "open", 1),
+        (OPENAT, ("--count-by", "filename", "--filter", 'filename ~ "/none/f*"'), "", 0),
+        (READ[0], ("--count-by", "fd", "--sum", "count", "--filter", own), "read", 1),
+    ):
+        command = *words, "-v", "--json", "-f", function, "-x", "kernel", "--", program, file
+        for as_it_is in (
+            (True, False) if said else (True,)
+        ):  # a path elsewhere is left to the reader
+            with monkeypatch.context() as changed:
+                if not as_it_is:
+                    changed.setattr(plan_programs, "kernel_probe", moved)
+                done = trace(capfd, *command)
+            assert "the kernel counts" in done.errors
+            told = [json.loads(line) for line in done.lines if line.startswith("{")]
+            rows = {str(line["key"]): line["count"] for line in told if line.get("key") is not None}
+            lines = [line.split() for line in done.lines if said and line.startswith(said)]
+            wanted = Counter(line[at] for line in lines) or {"/none/fetchc_missing": 1}
+            assert (rows == wanted) == as_it_is

@@ -6,12 +6,14 @@ import struct
 
 import pytest
 
+from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
 from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import Maps, Point
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import (
     Calculated,
+    Decode,
     Deref,
     ElementAddress,
     Fetch,
@@ -22,11 +24,19 @@ from fetchc.ir.fetch import (
     Value,
     Word,
 )
-from fetchc.ir.step_lowering import steps_of
+from fetchc.ir.step_lowering import Totals, counting_steps, filter_steps, steps_of
 from fetchc.ir.step_support import CPU_OFFSETS, symbol_of, unsupported
 from fetchc.ir.steps import Program, Slot
+from fetchc.source import Span
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
+from fetchc.tracer.bpf.bpf_filters import passing
+from fetchc.tracer.events import EventValue, Plan
+from fetchc.tracer.filter_conditions import Condition
+from fetchc.tracer.value_shapes import Leaf
+from tests.property.test_bpf_programs import KERNEL_MEMORY, LAYOUT, of_context, of_event, unlike
 from tests.support.bpf_machine import CONTEXT, BpfMachine
+
+X86, RULES = bpf_machine("x86_64"), bpf_rules((6, 18))
 
 OFFSETS, QUEUES, JIFFIES, TASK = [0xFFFF_FFFF_8200_0000 + 0x1000 * one for one in range(4)]
 SYMBOLS = ((CPU_OFFSETS, OFFSETS), ("jiffies", JIFFIES), ("runqueues", QUEUES))
@@ -122,3 +132,95 @@ def test_without_its_symbol_a_value_is_refused() -> None:
         assert unsupported(LISTED[one], PASSED, SYMBOLS[:1])
     values = [KernelValue("argument", "$arg1"), KernelValue("symbol", "@jiffies"), QUEUE]
     assert [symbol_of(one) for one in values] == [None, "jiffies", "runqueues"]
+
+
+# ------------------------------------------------------------------------------
+# What a tracepoint passes, in filters and in keys.
+
+FIELDS = (
+    ("small", Fetch(of_event("$small"), Scalar("s", 16))),
+    ("wide", Fetch(of_event("$wide"), Scalar("u", 64))),
+    ("name", Fetch(of_event("$name"), Text())),
+    ("said", Fetch(of_event("$said"), Text())),
+    ("text", Fetch(Deref(of_event("$pointer"), 0), Text())),
+    ("of_user", Fetch(Deref(of_event("$pointer"), 0), Text(user=True))),
+    ("number", Fetch(Deref(of_event("$pointer"), 0), Scalar("u", 32))),
+    ("number_of_user", Fetch(Deref(of_event("$pointer"), 0, True), Scalar("u", 32))),
+)
+SHAPES = {
+    name: Leaf(
+        name,
+        Decode("integer", fetch.store.bits, fetch.store.kind == "s")
+        if isinstance(fetch.store, Scalar)
+        else Decode("text"),
+    )
+    for name, fetch in FIELDS
+}
+DEFINITION = "e:g/e g.e " + " ".join(
+    [f"{name}=x:{'s16' if name == 'small' else 'string'}" for name in SHAPES]
+)
+EVENT = Plan(
+    "g", "e", "", None, "entry", 0, (DEFINITION,),
+    tuple([EventValue(label, shape) for label, shape in SHAPES.items()]), fields=(FIELDS,),
+)  # fmt: skip
+OF_USER, OF_KERNEL = struct.unpack("<I", b"of u")[0], struct.unpack("<I", b"of k")[0]
+CONDITIONS: list[tuple[str, str, int | str, dict[int, bool | None]]] = [
+    ("small", "<", 0, dict.fromkeys((0x5000, KERNEL_MEMORY, 0x9000), True)),
+    ("small", "==", 2**16 - 2, dict.fromkeys((0x5000, KERNEL_MEMORY, 0x9000), False)),
+    ("wide", ">", 2**63 - 1, dict.fromkeys((0x5000, KERNEL_MEMORY, 0x9000), True)),
+    ("name", "==", "a name", dict.fromkeys((0x5000, KERNEL_MEMORY, 0x9000), True)),
+    ("name", "~", "a m*", dict.fromkeys((0x5000, KERNEL_MEMORY, 0x9000), False)),
+    ("said", "!=", "later", dict.fromkeys((0x5000, KERNEL_MEMORY, 0x9000), False)),
+    ("text", "~", "of *", {0x5000: True, KERNEL_MEMORY: True, 0x9000: None}),
+    ("of_user", "~", "of *", {0x5000: True, KERNEL_MEMORY: None, 0x9000: None}),
+    ("number", "==", OF_KERNEL, {0x5000: False, KERNEL_MEMORY: True, 0x9000: None}),
+    ("number_of_user", "==", OF_USER, {0x5000: True, KERNEL_MEMORY: None, 0x9000: None}),
+]
+
+
+@pytest.mark.parametrize(("label", "operator", "constant", "passes"), CONDITIONS)
+def test_a_filter_reads_what_a_tracepoint_passes(
+    label: str, operator: str, constant: int | str, passes: dict[int, bool | None]
+) -> None:
+    condition = Condition(label, operator, constant, False, False, "", Span(0, 0))
+    found = passing(EVENT, FIELDS, condition)
+    assert found is not None
+    assert X86 is not None
+    filter = filter_steps(found.condition, "sp", "ax", LAYOUT)
+    whole = steps_of((), "sp", "ax", context=LAYOUT)
+    code = ring_record(
+        whole, X86, RULES, Maps(5, 6), Point(1, 0, False), False, False, filter=filter,
+        probed="tracepoint",
+    )  # fmt: skip
+    for pointer, lets_pass in passes.items():
+        context, state = of_context(pointer)
+        machine = BpfMachine(context, state.read)
+        machine.run(code.instructions)
+        # What cannot be read is left to the reader.
+        assert bool(machine.submitted) == (lets_pass is not False)
+        if pointer == 0x5000 or "user" not in label:
+            said = record(filter, state, 64).numbers
+            assert said == (None if lets_pass is None else (int(lets_pass),))
+
+
+@pytest.mark.parametrize("pointer", [0x5000, KERNEL_MEMORY, 0x9000])
+def test_a_key_has_what_a_tracepoint_passes(pointer: int) -> None:
+    fields = [one for one in FIELDS if one[0] != "of_user"]
+    program = counting_steps(fields[:-1], Totals((), (), ("cpu",)), "sp", "ax", LAYOUT)
+    whole = steps_of((), "sp", "ax", context=LAYOUT)
+    context, state = of_context(pointer)
+    machine = BpfMachine(
+        context, state.read, counting=9, key_size=key_bytes(program), value_size=Entry.at(0)
+    )
+    assert X86 is not None
+    code = ring_record(
+        whole, X86, RULES, Maps(5, 6), Point(1, 0, False), False, False, Counted(program, 9),
+        probed="tracepoint",
+    )  # fmt: skip
+    machine.run(code.instructions)
+    assert len(machine.submitted) == (pointer == 0x9000)
+    assert len(machine.entries) == (pointer != 0x9000)
+    for key in machine.entries:
+        assert unlike(program, keyed_record(program, key), record(program, state, 64)) == ""
+        other = record(program, of_context(0x9000)[1], 64)
+        assert unlike(program, keyed_record(program, key), other)

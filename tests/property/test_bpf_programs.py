@@ -793,7 +793,7 @@ def test_a_key_has_nothing_that_nobody_asks_for() -> None:
     # The kernel hashes and compares it at each hit: the plan's number, and a bucket with its room.
     plan = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("act").plan(["by"], "fetchc")
 
-    def lowered(fields: Any, totals: Totals) -> Program:
+    def lowered(number: int, fields: Any, totals: Totals) -> Program:
         return counting_steps(fields, totals, "sp", "ax")
 
     def room(program: Program) -> bool:

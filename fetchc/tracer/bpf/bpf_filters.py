@@ -11,7 +11,13 @@ from fetchc.ir.fetch import Calculated, Contents, Decode, Deref, OfHit, Part, Sc
 from fetchc.ir.steps import COMM_BYTES, NANOSECONDS, TASK_NAME_WORDS
 from fetchc.ir.term_operators import Numeral
 from fetchc.record import Record, assert_never
-from fetchc.tracer.bpf.computed_terms import compared, floating, guards_fail, numeral
+from fetchc.tracer.bpf.computed_terms import (
+    compared,
+    floating,
+    guards_fail,
+    numeral,
+    place_in_context,
+)
 from fetchc.tracer.bpf.counting import is_plain
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts, comparison
 from fetchc.tracer.value_shapes import Leaf, StringShape
@@ -201,9 +207,15 @@ def _compared(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) ->
         return None
     value, store = fetch.value, fetch.store
     if isinstance(field.constant, str):
-        if not isinstance(store, Text) or not isinstance(value, Deref):
+        if not isinstance(store, Text):
             return None
-        return _text(Part(value.base, value.offset, 0), field.operator, field.constant)
+        if isinstance(value, Deref):
+            start = Part(value.base, value.offset, 0, user=store.user or value.user)
+        elif (place := place_in_context(value)) is not None:
+            start = Part(place, 0, 0)
+        else:
+            return None
+        return _text(start, field.operator, field.constant)
     if not isinstance(store, Scalar):
         return None
     as_stored = Leaf(field.field, Decode("integer", store.bits, store.kind == "s"))

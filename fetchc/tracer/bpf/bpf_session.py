@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.emit.bpf_steps import Code
-    from fetchc.ir.fetch import Fetch
     from fetchc.ir.steps import Program
     from fetchc.tracer.bpf.kernel_probes import KernelProbe
     from fetchc.tracer.events import Event, MappingChange, Plan
@@ -328,9 +327,9 @@ class BpfSession(Session):
     def _attach(self, plans: Sequence[Plan]) -> None:
         groups: dict[_Group, list[tuple[Point, ProbedPlace, Plan]]] = {}
         refuse_ambiguous([line for plan in plans if plan.of_kernel for line in plan.definitions])
+        kernel_plans = [plan for plan in plans if plan.of_kernel]
         for plan in plans:
             if plan.of_kernel:
-                self._attach_kernel(plan)
                 continue
             numbers: dict[tuple[Program, bool], int] = {}
             counting = self._countings.get(plan.event)
@@ -358,8 +357,11 @@ class BpfSession(Session):
                     probed.path, probed.returning, program, counted, call, filter, entering
                 )
                 groups.setdefault(group, []).append((point, probed, plan))
-        counting_groups = sum(group.counted is not None for group in groups)
-        self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, counting_groups))
+        maps = sum(group.counted is not None for group in groups)
+        maps += sum(len(plan.definitions) for plan in kernel_plans if plan.event in self._countings)
+        self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, maps))
+        for plan in kernel_plans:
+            self._attach_kernel(plan)
         for group, points in groups.items():
             if "cookies" in self._rules.features:
                 self._attach_group(group, points)
@@ -382,24 +384,28 @@ class BpfSession(Session):
         return symbol == "" or (symbol is not None and has_symbol(symbol))
 
     def _attach_kernel(self, plan: Plan) -> None:
-        for line, fields in zip(plan.definitions, plan.fields, strict=True):
-            probe = kernel_probe(plan, line)
+        for at, line in enumerate(plan.definitions):
+            probe = planned = kernel_probe(plan, line)
             while True:
                 try:
-                    self._attach_probe(plan, line, fields, probe)
+                    # Steps that count or test are of what the kernel gives the planned probe.
+                    self._attach_probe(plan, at, probe, probe.context == planned.context)
                     break
                 except TracerError:
                     if probe.otherwise is None:
                         raise
                     probe = probe.otherwise
 
-    def _attach_probe(
-        self, plan: Plan, line: str, fields: tuple[tuple[str, Fetch], ...], probe: KernelProbe
-    ) -> None:
-        program = program_of(
-            recorded_fields(plan, fields), context=probe.context, symbols=probe.symbols
-        )
+    def _attach_probe(self, plan: Plan, at: int, probe: KernelProbe, as_planned: bool) -> None:
+        line, fields = plan.definitions[at], recorded_fields(plan, plan.fields[at])
+        program = program_of(fields, context=probe.context, symbols=probe.symbols)
         point = Point(self._number(plan, program, ()), 0, probe.returning)
+        counting, filters = self._countings.get(plan.event), self._filter_programs.get(plan.event)
+        counted, filter = None, None
+        if isinstance(counting, Counting) and as_planned:
+            counted = self._counting_map(counting.programs[at], [(point.number, plan)])
+        if filters is not None and as_planned:
+            filter = filters[at]
         try:
             code = ring_record(
                 program,
@@ -409,7 +415,9 @@ class BpfSession(Session):
                 point,
                 probe.returning,
                 probe.sleepable,
-                stack=self._stack,
+                counted,
+                self._stack,
+                filter=filter,
                 probed=probe.probed,
             )
         except TooLarge as large:
@@ -489,7 +497,8 @@ class BpfSession(Session):
             target = Target(machine, rules, maps, alone, group.returning, sleepable, None)
             return entry_code(call, target)
         if group.counted is not None:
-            counted = self._counting_map(group.counted, points)
+            numbers = [(point.number, plan) for point, _, plan in points]
+            counted = self._counting_map(group.counted, numbers)
         return ring_record(
             group.program,
             machine,
@@ -509,9 +518,7 @@ class BpfSession(Session):
         with refusals(f"a map for {what}"):
             return self._map("hash", key, value, entries)
 
-    def _counting_map(
-        self, program: Program, points: Iterable[tuple[Point, ProbedPlace, Plan]]
-    ) -> Counted:
+    def _counting_map(self, program: Program, numbers: Iterable[tuple[int, Plan]]) -> Counted:
         aggregate = program.steps[-1]
         assert isinstance(aggregate, Aggregate)
         value = Entry.at(len(aggregate.measures))
@@ -519,12 +526,12 @@ class BpfSession(Session):
         file = self._room("counts", key, value, self._entries)
         list(self._entries_of(file, key, value))  # it is refused now, and not when all is counted
         plans: dict[int, tuple[Decoder, Counting]] = {}
-        for point, _, plan in points:
+        for number, plan in numbers:
             counting = self._countings[plan.event]
             assert isinstance(counting, Counting)
-            format = format_of(counting.plan, program, point.number, self._rules)
+            format = format_of(counting.plan, program, number, self._rules)
             decoder = Decoder(format, [counting.plan], RECORDED, self.symbol)
-            plans[point.number] = decoder, counting
+            plans[number] = decoder, counting
         self._filled.append(_Filled(file, program, plans, {}))
         return Counted(program, file)
 

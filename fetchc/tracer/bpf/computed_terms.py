@@ -16,6 +16,7 @@ from fetchc.ir.fetch import (
     Decode,
     Deref,
     Immediate,
+    KernelValue,
     OfEntry,
     Part,
     Register,
@@ -64,7 +65,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from fetchc.ir.fetch import Fetch, Term
+    from fetchc.ir.fetch import Fetch, Term, Value
     from fetchc.ir.term_operators import Operand
     from fetchc.tracer.value_shapes import Guard, OperandShape, Shape
 
@@ -79,6 +80,7 @@ __all__ = [
     "multiples",
     "noted",
     "numeral",
+    "place_in_context",
     "store_of",
     "stored",
     "stored_as",
@@ -179,34 +181,44 @@ def stored(leaf: Leaf, fetches: Fetches, when: Term | None = None) -> tuple[Term
     ):
         return None
     size = leaf.size or fixed_bytes(element)
+    if leaf.offset + size > fixed_bytes(fetch.store):
+        return None  # in a field behind it
     if isinstance(value, Deref):
-        if leaf.offset + size > fixed_bytes(fetch.store):
-            return None  # in a field behind it
         return _load(value, leaf.offset, size, when), size
+    if (place := place_in_context(value)) is not None:
+        return Part(place, leaf.offset, size, when), size
     if isinstance(value, _IN_A_REGISTER) and not isinstance(fetch.store, Array) and not leaf.offset:
         return value, size
     return None
 
 
+def place_in_context(value: Value) -> KernelValue | None:
+    """The address of a value that is in what the kernel gives a program; None of all others."""
+    if isinstance(value, KernelValue) and value.rule in _IN_CONTEXT:
+        return value.replaced(rule="event_array")  # whose value is its address
+    return None
+
+
+_IN_CONTEXT = ("event_field", "event_text_pointer", "argument")
 _IN_A_REGISTER = Register | StackPointer | StackEntry | ReturnValue | Immediate
 
 
 def guards_fail(guards: Iterable[Guard]) -> bool:
     """Whether a load fails wherever a guard says so: what it takes for no address has no memory."""
-    return all(0 <= guard.moved < LOWEST and not guard.kernel for guard in guards)
+    return all(0 <= guard.moved < LOWEST for guard in guards)
 
 
 def _load(value: Deref, offset: int, size: int, when: Term | None) -> Part:
     base: Term = value.base
-    loads, inner = [], value.base
+    loads, inner = list[Deref](), value.base
     while isinstance(inner, Deref):
-        loads.append(inner.offset)
+        loads.append(inner)
         inner = inner.base
     if when is not None and len(loads) < _DEEPEST:
         base = inner
         for one in reversed(loads):
-            base = Part(base, one, 8, when)
-    return Part(base, value.offset + offset, size, when)
+            base = Part(base, one.offset, 8, when, one.user)
+    return Part(base, value.offset + offset, size, when, value.user)
 
 
 def _leaf(leaf: Leaf, fetches: Fetches, when: Term | None) -> Numeral | None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Identify = Callable[[Term, Term | None, tuple[Term, ...]], Program]
     Programs = tuple[Program, ...]
     Fields = tuple[tuple[str, Fetch], ...]
-    Lower = Callable[[Fields, Totals], Program]
+    Lower = Callable[[int, Fields, Totals], Program]
 
 __all__ = [
     "ENTRY",
@@ -159,9 +159,9 @@ def counting(
 ) -> Counting | None:
     """How the kernel counts ``measures`` by the values ``labels`` and ``task``; None: it cannot.
 
-    ``always`` are fields of every key. ``lower`` makes the steps, and ``fits`` says whether a
-    program has room for them. ``calls`` have the time that is the measure LATENCY, and the numbers
-    ``noted`` of their entries.
+    ``always`` are fields of every key. ``lower`` makes the steps of the definition of that number,
+    and ``fits`` says whether a program has room for them. ``calls`` have the time that is the
+    measure LATENCY, and the numbers ``noted`` of their entries.
     """
     wanted, places = set(labels), dict[str, str]()
     own = {one.label for one in plan.values}
@@ -185,7 +185,7 @@ def counting(
     apart -= kept
     shapes = {one.label: one.shape for one in plan.values}
     programs = []
-    for fields in plan.fields:
+    for definition, fields in enumerate(plan.fields):
         fetches = dict(fields)
         computed = []
         for label, place in places.items():
@@ -215,7 +215,7 @@ def counting(
                     return None
                 computed.append((_STEP.format(number), multiples(found, step), _STEPS))
         keys = tuple([(name, fetch) for name, fetch in fields if name not in apart])
-        program = lower(keys, Totals(tuple(computed), tuple(numbers), task))
+        program = lower(definition, keys, Totals(tuple(computed), tuple(numbers), task))
         if any(isinstance(step, Loop) for step in program.steps):
             return None
         if len(program.steps) > _MOST_STEPS or not fits(program):

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     from fetchc.tracer.events import Plan
     from fetchc.tracer.filter_conditions import Filter
 
+    Context = tuple[tuple[Slot, ...], tuple[tuple[str, int], ...]]
+
 __all__ = [
     "RECORDED",
     "calls_of",
@@ -153,15 +155,31 @@ def counting_of(
     are what :func:`calls_of` gives of a plan of returns, ``noted`` what their entries note.
     """
     rules, machine = running()
-    if machine is None or not rules.features >= {"programs", "compare_exchange"}:
+    contexts = _contexts(plan)
+    has_all = rules.features >= {"programs", "compare_exchange"}
+    if machine is None or not has_all or contexts is None:
         return None
+
+    def lower(number: int, fields: tuple[tuple[str, Fetch], ...], totals: Totals) -> Program:
+        return _counting_program(fields, totals, *contexts[number])
 
     def room(program: Program) -> bool:
         return fits(program, machine, rules)
 
     always = (COMM,) if "comm" in task else ()
     task = tuple([one for one in task if one != "comm"])
-    return counting(plan, measures, labels, task, always, _counting_program, room, calls, noted)
+    return counting(plan, measures, labels, task, always, lower, room, calls, noted)
+
+
+def _contexts(plan: Plan) -> list[Context] | None:
+    # For each definition what the kernel gives its program; None: it can have no program.
+    if not plan.of_kernel:
+        return [((), ()) for _ in plan.definitions]
+    try:
+        probes = [kernel_probe(plan, line) for line in plan.definitions]
+    except Unprobed:
+        return None
+    return [(one.context, one.symbols) for one in probes]
 
 
 def calls_of(
@@ -188,12 +206,15 @@ def filter_of(
     None of them where they test nothing. ``timed``: the program has the time since the entry, and
     what was ``noted`` there.
     """
+    contexts = _contexts(plan)
+    if contexts is None:
+        return (), False
     found = [passing(plan, fields, filter, timed, noted) for fields in plan.fields]
     rules, _ = running()
     used = COMM_BYTES - noted_place(len(noted))  # with room for the task's name
     programs = []
-    for one in found:
-        program = None if one is None else filter_steps(one.condition, *_registers())
+    for one, context in zip(found, contexts, strict=True):
+        program = None if one is None else filter_steps(one.condition, *_registers(), *context)
         if program is None or len(program.steps) > _FILTER_STEPS:
             return (), False
         try:
@@ -205,8 +226,13 @@ def filter_of(
 
 
 @lru_cache(maxsize=1024)
-def _counting_program(fields: tuple[tuple[str, Fetch], ...], totals: Totals) -> Program:
-    return counting_steps(fields, totals, *_registers())
+def _counting_program(
+    fields: tuple[tuple[str, Fetch], ...],
+    totals: Totals,
+    context: tuple[Slot, ...],
+    symbols: tuple[tuple[str, int], ...],
+) -> Program:
+    return counting_steps(fields, totals, *_registers(), context, symbols)
 
 
 def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> Format:
