@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from fetchc.cli.trace_targets import Target, Targets
     from fetchc.ir.fetch import Term
     from fetchc.ir.steps import Program
-    from fetchc.tracer.bpf.computed_terms import Noted
-    from fetchc.tracer.bpf.counting import Counting, Entering
+    from fetchc.tracer.bpf.counting import Counting
+    from fetchc.tracer.bpf.noted_values import Entering, Noted
 
 __all__ = ["chosen_session", "session_instead"]
 
@@ -89,7 +89,7 @@ def _measures(options: Options, request: Request) -> tuple[Measure, ...]:
     return (*request.measures, *((Measure(LATENCY, "sum"),) if timed else ()))
 
 
-_MOST_NOTED = 3  # numbers of an entry
+_MOST_NOTED = 18  # words of an entry: two strings with their lengths
 
 
 class _Entries(Record):
@@ -104,7 +104,7 @@ class _Entries(Record):
 
 def _entries(targets: Targets) -> _Entries | None:
     # None: the kernel cannot time them, or not with the values that are asked for.
-    from fetchc.tracer.bpf.counting import entering
+    from fetchc.tracer.bpf.noted_values import entering, words_of
 
     found = _Entries({}, {})
     listed = [one for one in targets.chosen if one.role == "enter"]
@@ -125,7 +125,7 @@ def _entries(targets: Targets) -> _Entries | None:
             return _calls(target, terms)
 
         counting = entering(plan, tuple(labels), identify)
-        if counting is None:
+        if counting is None or words_of(counting.noted) > _MOST_NOTED:
             return None
         if found.noted.setdefault(plan.function, counting.noted) != counting.noted:
             return None

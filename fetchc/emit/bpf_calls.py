@@ -38,7 +38,7 @@ _NESTED = 7
 def open_bytes(noted: int) -> int:
     """The size of its values: how many calls are open in one frame, and what is noted of each.
 
-    That is when it began, and so many numbers of its entry. A call that is recorded began at 0.
+    That is when it began, and so many words of its entry. A call that is recorded began at 0.
     They are one but for tail calls, which begin where the frame of the caller was and return with
     it.
     """
@@ -49,10 +49,14 @@ _ANY = 0  # BPF_ANY
 
 
 class Call(Record):
-    """Steps that identify a call, and maybe note so many numbers; and the map of open calls."""
+    """Steps that identify a call, and maybe note so many words; and the map of open calls.
+
+    ``empty`` is an array with one value of that map, which is 0: of a frame without an open call.
+    """
 
     program: Program
     map: int
+    empty: int
     noted: int = 0
 
 
@@ -65,10 +69,10 @@ class CallEmitter(StepEmitter):
         self._noted = [noted_place(number) for number in range(call.noted)]
         self._slot = WORD * (1 + call.noted)
         self._open = open_bytes(call.noted)
+        self._empty = call.empty
         self._key = -self.stack_used - CALL_BYTES
-        self._value = self._key - self._open
-        if -self._value > target.rules.stack_bytes:
-            raise TooLarge(f"what identifies a call needs {-self._value} bytes of stack")
+        if -self._key > target.rules.stack_bytes:
+            raise TooLarge(f"what identifies a call needs {-self._key} bytes of stack")
         self._unknown = asm.fresh()
         self._unread = asm.fresh()
         self._in_goroutine = self._is_identified = False
@@ -80,7 +84,7 @@ class CallEmitter(StepEmitter):
         to be noted could not be read.
         """
         asm, helpers = self._asm, self._helpers
-        fresh, full, room, done, began, record = [asm.fresh() for _ in range(6)]
+        fresh, full, room, lost, done, began, record = [asm.fresh() for _ in range(7)]
         for place in self._noted:
             asm.store_constant(FRAME, place, 0, WORD)
         self._identify()
@@ -103,26 +107,27 @@ class CallEmitter(StepEmitter):
                 asm.load(R1, R0, at + self._slot, WORD)
                 asm.store(R0, at, R1, WORD)
             asm.constant(R1, _NESTED - 1)
-            asm.place(room)
-            self._at_last()
-            asm.store(R3, WORD, R9, WORD)
-            self._copy_noted(R3, WORD)
-            asm.compute_with("add", R1, 1)
-            asm.store(R0, 0, R1, WORD)
-            asm.jump(done)
+            asm.jump(room)
             asm.place(fresh)
-        for at in range(0, self._open, WORD):
-            asm.store_constant(FRAME, self._value + at, 1 if at == 0 else 0, WORD)
-        asm.store(FRAME, self._value + WORD, R9, WORD)
-        self._copy_noted(FRAME, self._value + WORD)
         asm.map(R1, self._map)
         asm.move(R2, FRAME)
         asm.compute_with("add", R2, self._key)
-        asm.move(R3, FRAME)
-        asm.compute_with("add", R3, self._value)
+        asm.map_value(R3, self._empty, 0)
         asm.constant(R4, _ANY)
         asm.call(helpers["map_update_elem"])
-        asm.jump_if("eq", R0, 0, done)
+        asm.jump_if("ne", R0, 0, lost)
+        self._look_up()
+        asm.jump_if("eq", R0, 0, lost)
+        asm.constant(R1, 0)
+        if asm.leads_to(room):
+            asm.place(room)
+        self._at_last()
+        asm.store(R3, WORD, R9, WORD)
+        self._copy_noted(R3, WORD)
+        asm.compute_with("add", R1, 1)
+        asm.store(R0, 0, R1, WORD)
+        asm.jump(done)
+        asm.place(lost)
         self._forget()
         asm.place(done)
         if asm.leads_to(self._unread):

@@ -105,11 +105,14 @@ def _aggregate(program: Program) -> Aggregate:
     return aggregate
 
 
-def fits(program: Program, machine: BpfMachine, rules: BpfRules) -> bool:
-    """Whether the stack of an eBPF program has room for a key, its entry and the numbers."""
+def fits(program: Program, machine: BpfMachine, rules: BpfRules, noted: int = 0) -> bool:
+    """Whether the stack of an eBPF program has room for a key, its entry and the numbers.
+
+    ``noted``: and for so many words of the call's entry.
+    """
     target = Target(machine, rules, Maps(-1, -1), None, False, False, None)
     try:
-        Counting(Counted(program, -1), target, Assembler(), -ELAPSED)
+        Counting(Counted(program, -1), target, Assembler(), -ELAPSED + WORD * noted)
     except TooLarge:
         return False
     return True

@@ -110,22 +110,20 @@ def steps_of(
     fields: Sequence[tuple[str, Fetch]],
     stack: str,
     result: str,
-    elapsed: Sequence[str] = (),
+    words: Sequence[tuple[str, tuple[Term, ...]]] = (),
     context: Sequence[Slot] = (),
     symbols: Symbols = (),
 ) -> Program:
     """The steps that record ``fields``, each a name and a fetch that steps can make.
 
     See :func:`~fetchc.ir.step_support.unsupported`. ``stack`` and ``result`` are the registers
-    behind ``$stack`` and ``$retval``. ``elapsed`` are names of further fields: of the time since
-    the entry, and of numbers of the entry. ``context`` is what the kernel gives the program where
+    behind ``$stack`` and ``$retval``. ``words`` are further fields of words of 64 bits: the time
+    since the entry, and what that has noted. ``context`` is what the kernel gives the program where
     that is no registers: ``$arg1``, ``%di``, ``$retval``, or ``$FIELD`` of an event, with places
     from :class:`ContextAddress` on. ``symbols`` are addresses of symbols that the fetches name,
     :data:`CPU_OFFSETS` among them for what each processor has its own of.
     """
-    return _Lowering(stack, result, elapsed=elapsed, context=context, symbols=symbols).program(
-        fields
-    )
+    return _Lowering(stack, result, words=words, context=context, symbols=symbols).program(fields)
 
 
 def call_steps(
@@ -133,7 +131,7 @@ def call_steps(
 ) -> Program:
     """The steps that identify the call that a hit is of: see :class:`Identify`.
 
-    ``noted`` are numbers of its entry that are for its return.
+    ``noted`` are words of its entry that are for its return.
     """
     return _Lowering(stack, result).call(place, goroutine, noted)
 
@@ -148,12 +146,12 @@ def filter_steps(
 class Totals(Record):
     """What hits are counted by beside fields, and what is added up.
 
-    ``computed`` are further fields: a name, a term, and how its number is stored. ``measures`` are
+    ``computed`` are further fields: a name, terms, and how each is stored. ``measures`` are
     terms of which so many low bytes are a number, signed or not; the time since the entry counts in
     microseconds. ``task``: see :class:`Aggregate`.
     """
 
-    computed: tuple[tuple[str, Term, Scalar], ...]
+    computed: tuple[tuple[str, tuple[Term, ...], Scalar], ...]
     measures: tuple[tuple[Term, int, bool], ...]
     task: tuple[str, ...]
 
@@ -186,7 +184,7 @@ class _Lowering:
         stack: str,
         result: str,
         totals: Totals | None = None,
-        elapsed: Sequence[str] = (),
+        words: Sequence[tuple[str, tuple[Term, ...]]] = (),
         context: Sequence[Slot] = (),
         symbols: Symbols = (),
         of_entry: bool = False,
@@ -194,13 +192,14 @@ class _Lowering:
         self._stack = stack
         self._result = result
         self._totals = totals
-        self._elapsed = elapsed
+        self._words = words
         self._of_entry = of_entry
         self._context = {one.name: one for one in context}
         self._symbols = dict(symbols)
         self._steps: list[Step] = []
         self._fields: list[list[str]] = []
         self._values: dict[tuple[object, ...], int] = {}
+        self._terms: dict[int, tuple[Term, int]] = {}  # by identity, with the step
         self._slots: dict[str, Slot] = {}
         self._bits: list[FaultBit] = []
         self._blocks: list[Block] = []
@@ -248,11 +247,8 @@ class _Lowering:
             self._text(*text)
         for one_of_contents in contents:
             self._contents(*one_of_contents)
-        for number, name in enumerate(self._elapsed):
-            at = self._room(_WORD_BYTES, _WORD_BYTES)
-            self._slots[name] = Slot(name, at, _WORD_BYTES, False, None, False)
-            found = self._plain(ReadEntry(number - 1) if number else Elapsed(), name)
-            self._emit_number(found, at, _WORD_BYTES, name)
+        for name, terms in self._words:
+            self._computed(name, terms, Scalar("u", 64))
         if self._totals is not None:
             self._aggregate(self._totals)
         faults_at = self._room(_WORD_BYTES, _WORD_BYTES * (-(-self._faults // 64)))
@@ -261,7 +257,7 @@ class _Lowering:
         room = max([2 * one.high - one.low for one in self._blocks], default=0)
         self._end = max(self._end, -(-room // _WORD_BYTES) * _WORD_BYTES)
         steps, names = _scheduled(self._steps, self._fields)
-        ends = [*self._elapsed]
+        ends = [name for name, _ in self._words]
         ends += [name for name, _, _ in self._totals.computed] if self._totals is not None else []
         return Program(
             tuple(steps),
@@ -460,6 +456,14 @@ class _Lowering:
         return self._loaded(place, 0, _WORD_BYTES, name)
 
     def _term(self, term: Term, name: str) -> int:
+        # A term that several others are computed of is lowered once.
+        known = self._terms.get(id(term))
+        if known is None:
+            known = self._terms[id(term)] = term, self._lowered(term, name)
+        self._fields[known[1]].append(name)
+        return known[1]
+
+    def _lowered(self, term: Term, name: str) -> int:
         match term:
             case int():
                 return self._plain(Constant(term & _MASK), name)
@@ -618,16 +622,22 @@ class _Lowering:
             self._emit_number(found, start, size, name)
 
     def _aggregate(self, totals: Totals) -> None:
-        for name, term, store in totals.computed:
-            value, size = self._term(term, name), fixed_bytes(store)
-            at = self._room(size, size)
-            self._slot(name, store, at)
-            self._step(EmitNumber(value, at, size), [name])
+        for name, terms, store in totals.computed:
+            self._computed(name, terms, store)
         listed = []
         for term, size, signed in totals.measures:
             unit = NANOSECONDS if term == OfHit("elapsed") else 1
             listed.append(Measured(self._term(term, ""), self._room(4, 4), size, signed, unit))
         self._step(Aggregate(totals.task, tuple(listed)), ())
+
+    def _computed(self, name: str, terms: tuple[Term, ...], store: Scalar) -> None:
+        # A field of one number, or of several ones side by side.
+        size = fixed_bytes(store)
+        at = self._room(size, size * len(terms))
+        count = len(terms) if len(terms) > 1 else None
+        self._slots[name] = Slot(name, at, size, store.kind == "s", count, False)
+        for number, term in enumerate(terms):
+            self._emit_number(self._term(term, name), at + size * number, size, name)
 
     def _is_loaded(self, one: _Memory) -> bool:
         # A pointer that some chain goes through is there already: it is emitted as a number.

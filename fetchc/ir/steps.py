@@ -155,7 +155,7 @@ class Elapsed(Record):
 
 
 class ReadEntry(Record):
-    """A number that was noted at the entry of the call that returns: see :class:`Note`."""
+    """A word that was noted at the entry of the call that returns: see :class:`Note`."""
 
     number: int
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from fetchc.ir.fetch import Calculated
-from fetchc.tracer.bpf import bpf_session, counting, floating_terms
+from fetchc.ir.fetch import Calculated, Deref, Term
+from fetchc.tracer.bpf import bpf_session, counting, floating_terms, noted_values
 from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.events import Event
 from fetchc.tracer.tables import Row
@@ -448,7 +448,7 @@ def test_goroutines_are_counted_by_values_of_their_entries(
 
 NAMED = r"""
 #include <sys/prctl.h>
-struct one { float f; double g; const char *name; int n; };
+struct one { float f; double g; const char *name; char tag[12]; int n; short k; };
 static struct one given[] = { @GIVEN@ };
 __attribute__((noipa)) void take(const struct one *e) { __asm__ volatile("" :: "r"(e) : "memory"); }
 int main(void)
@@ -459,7 +459,8 @@ int main(void)
     }
 }
 """
-NAMES = ("", "a", "reader", "reader_", "reader_1", "reader_12", "fifteen letters")
+NAMES = ("", "a", "reader", "reader_", "reader_1", "reader_12", "fifteen letters", "long" * 20)
+TAGS = ("", "t", "tags", "to the end ", "twelve bytes")
 COMPARED: dict[str, Callable[[float, float], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
     ">=": operator.ge,
@@ -468,18 +469,14 @@ REAL = (0.0, -0.0, 0.1, -2.5, 16777216.0, 1e-45, 3e38, float("inf"), -float("inf
 
 
 def named_calls(folder: Path, seed: int) -> tuple[Path, list[dict[str, Any]]]:
-    """A program, and what it gives ``take`` at each call; of ``f`` as fetchc shows it."""
+    """A program, and what it gives ``take`` at each call; in its order."""
     chosen = random.Random(seed)
-    calls = [
-        {
-            "f": chosen.choice(REAL),
-            "g": chosen.choice(REAL),
-            "$comm": chosen.choice(NAMES),
-            "n": n % 7,
-        }
-        for n in range(300)
-    ]
-    rows = [f'{{ {one["f"]!r}, {one["g"]!r}, "{one["$comm"]}", {one["n"]} }}' for one in calls]
+    calls: list[dict[str, Any]] = []
+    rows = []
+    for n in range(300):
+        f, g, name, tag = *chosen.choices(REAL, k=2), chosen.choice(NAMES), chosen.choice(TAGS)
+        calls.append({"f": f, "g": g, "name": name, "$comm": name[:15], "tag": tag, "n": n % 7})
+        rows.append(f'{{ {f!r}, {g!r}, "{name}", "{tag}", {n % 7}, {n % 7 % 3} }}')
     given = ", ".join(rows).replace("inf", "__builtin_inf()").replace("nan", '__builtin_nan("")')
     source, program = folder / "named.c", folder / "named"
     source.write_text(NAMED.replace("@GIVEN@", given))
@@ -496,7 +493,7 @@ def test_floats_and_names_are_compared_as_the_reader_does(
     program, calls = named_calls(tmp_path, seed)
     chosen = random.Random(seed)
     for _ in range(20 if LONG else 1):
-        real, name = chosen.choice(("f", "g")), chosen.choice(NAMES)
+        real, name = chosen.choice(("f", "g")), chosen.choice(NAMES)[:15]
         symbol, limit = chosen.choice(sorted(COMPARED)), chosen.choice(REAL[:7])
         same = chosen.choice(("==", "!=", "~"))
         pattern = name + "*" * (same == "~")
@@ -516,3 +513,27 @@ def test_floats_and_names_are_compared_as_the_reader_does(
     before = told(asked(capfd, program, "bpf", words))
     monkeypatch.setattr(floating_terms, "_is_none", lambda value: 1)
     assert told(asked(capfd, program, "bpf", words)) != before
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_return_is_counted_by_strings_of_its_entry(
+    seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_bpf()
+    require("gcc")
+    program, calls = named_calls(tmp_path, seed)
+    words = ["--latency", "--count-by", "e->name,e->tag,e->n,e->k", "--filter",
+             'e->name != "a" && e->tag ~ "t*" && $latency >= 0']  # fmt: skip
+    wanted = Counter[object]()
+    for call in calls:
+        if call["name"] != "a" and call["tag"].startswith("t"):
+            wanted[call["name"], call["tag"], call["n"], call["n"] % 3] += 1
+    for engine in ("bpf", "tracefs") if LONG else ("bpf",):
+        assert told(asked(capfd, program, engine, words)) == wanted
+    words_at = noted_values._to_nul
+
+    def behind(start: Deref, limit: int | None) -> list[Term]:
+        return words_at(start.replaced(offset=start.offset + 1), limit)
+
+    monkeypatch.setattr(noted_values, "_to_nul", behind)
+    assert told(asked(capfd, program, "bpf", words)) != wanted

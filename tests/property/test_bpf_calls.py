@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from fetchc.emit import bpf_calls, bpf_layout
 from fetchc.emit.bpf_calls import FORGOTTEN, Call, entry_code
-from fetchc.emit.bpf_counting import Counted, Entry, keyed_record
+from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
 from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import (
     Maps,
@@ -21,8 +21,11 @@ from fetchc.emit.bpf_steps import (
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import record
 from fetchc.ir.fetch import (
+    Array,
     Calculated,
+    Decode,
     Deref,
+    Fetch,
     OfEntry,
     OfHit,
     Part,
@@ -30,23 +33,29 @@ from fetchc.ir.fetch import (
     Scalar,
     StackPointer,
     Term,
+    Text,
 )
 from fetchc.ir.step_lowering import Totals, call_steps, counting_steps, steps_of
 from fetchc.ir.steps import HEADER, TIMED_BITS, Program
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf.counting import Counting, row_of
-from fetchc.tracer.events import ELAPSED, LATENCY, UNSEEN, Event, OpenCalls, Plan
+from fetchc.tracer.bpf.noted_values import entering, words_of
+from fetchc.tracer.bpf.plan_programs import RECORDED, format_of
+from fetchc.tracer.decode import Decoder
+from fetchc.tracer.events import ELAPSED, LATENCY, UNSEEN, Event, EventValue, OpenCalls, Plan
+from fetchc.tracer.string_values import decoded
 from fetchc.tracer.tables import Cell, Row
+from fetchc.tracer.value_shapes import Leaf, Shape, StringShape
 from tests.property.test_bpf_programs import COUNTING, counting_machine
 
 X86, RULES, MAPS = bpf_machine("x86_64"), bpf_rules((6, 18)), Maps(5, 6)
 POINT = Point(77, 0x1234, False)
-OPEN = 10  # the map of open calls
+OPEN, EMPTY = 10, 11  # the map of open calls, the array of an empty value
 PLAN = Plan("", "ev", "", None, "entry", 0, (), ())
 PUSHED = 8
 STACK_END = 0x9000
 COUNTS = counting_steps([], Totals((), ((OfHit("elapsed"), 8, False),), ()), "sp", "ax")
-RECORDS = steps_of([], "sp", "ax", (ELAPSED,))
+RECORDS = steps_of([], "sp", "ax", [(ELAPSED, (OfHit("elapsed"),))])
 
 
 class Thread:
@@ -60,6 +69,7 @@ class Thread:
         self.counts = counts or COUNTS
         self.machine = counting_machine(self.counts, ())
         self.machine.calling, self.machine.most_open = OPEN, most
+        self.machine.empty_call = EMPTY
         self.machine.read = lambda address, size: STACK_END.to_bytes(size, "little")
 
     def hit(self, enters: bool, goroutine: int, sp: int, now: int) -> None:
@@ -75,7 +85,7 @@ class Thread:
             place = Calculated("sub", Deref(Register("bx"), 0), place)
         goroutine_at, noted = Register("di") if self.in_go else None, self.noted if enters else ()
         steps = call_steps(place, goroutine_at, "sp", "ax", noted)
-        call = Call(steps, OPEN, len(self.noted))
+        call = Call(steps, OPEN, EMPTY, len(self.noted))
         if enters and not noted:
             code = entry_code(call, Target(X86, RULES, MAPS, POINT, False, True, None))
         else:
@@ -195,7 +205,7 @@ def test_an_entry_that_cannot_be_identified_is_no_call() -> None:
 # ------------------------------------------------------------------------------
 # Numbers of the entry, which its return has.
 
-NUMBERED = counting_steps([], Totals((("n", OfEntry(0), Scalar("u", 64)),), (), ()), "sp", "ax")
+NUMBERED = counting_steps([], Totals((("n", (OfEntry(0),), Scalar("u", 64)),), (), ()), "sp", "ax")
 NUMBERS = 0x7000  # where they are, as far as they can be read
 
 
@@ -275,3 +285,72 @@ def test_a_number_of_another_call_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert numbers() == {2}
     monkeypatch.setattr(bpf_calls, "noted_place", lambda number: bpf_layout.ELAPSED - 16)
     assert numbers() != {2}
+
+
+# ------------------------------------------------------------------------------
+# Strings of the entry: what it notes, and what the return reads of that.
+
+LENGTH = Leaf("length", Decode("integer", 64, True))
+STRINGS: dict[str, tuple[Shape, Fetch]] = {
+    "c": (Leaf("c", Decode("text")), Fetch(Deref(Register("si"), 0), Text())),
+    "go": (StringShape("go", 256, length=LENGTH),
+           Fetch(Deref(Register("si"), 0), Array(Scalar("x", 64), 32))),
+    "array": (StringShape("array", 12, limit=12),
+              Fetch(Deref(Register("si"), 0), Array(Scalar("x", 64), 2))),
+}  # fmt: skip
+
+
+def at_return(kind: str, text: bytes, behind: bytes) -> object:
+    """What the return of a call has of the string, None where its entry is recorded.
+
+    The memory ends with what is ``behind`` the string.
+    """
+    shape, fetch = STRINGS[kind]
+    fields = ((kind, fetch), ("length", Fetch(Register("r8"), Scalar("s", 64))))
+    plan = PLAN.replaced(values=(EventValue(kind, shape),), fields=(fields,))
+    noted: list[Term] = []
+
+    def identify(terms: tuple[tuple[Term, ...], ...]) -> tuple[Program, ...]:
+        noted.extend(terms[0])
+        return (COUNTS,)
+
+    found = entering(plan, (kind,), identify)
+    assert found is not None
+    (one,) = found.noted
+    assert words_of(found.noted) == len(noted)
+    machine = counting_machine(COUNTS, ())
+    data = text + behind
+    machine.read = lambda address, size: (
+        part if len(part := data[address - 0x5000 :][:size]) == size else None
+    )
+    context = bytearray(machine.context)
+    assert X86 is not None
+    for name, value in (("si", 0x5000), ("r8", len(text))):
+        struct.pack_into("<Q", context, X86.registers[name], value)
+    # The words as fields of one record, in place of a map's value between two of them.
+    steps = counting_steps([], Totals(((kind, tuple(noted), Scalar("u", 64)),), (), ()), "sp", "ax")
+    machine.context, machine.key_size, machine.value_size = bytes(context), key_bytes(steps), 16
+    code = ring_record(RECORDS, X86, RULES, MAPS, POINT, False, True, Counted(steps, COUNTING))
+    machine.run(code.instructions)
+    if machine.submitted:
+        return None
+    (key,) = machine.entries
+    words = struct.unpack_from(f"<{len(noted)}Q", keyed_record(steps, key), steps.slots[0].at)
+    state = State({}, lambda address, size: None, elapsed=1, noted=words)
+    returned = steps_of([], "sp", "ax", [(name, terms) for name, terms, _ in one.fields])
+    data = record(returned, state, 64).fixed
+    plan = PLAN.replaced(values=(EventValue(kind, one.shape),))
+    decoder = Decoder(format_of(plan, returned, 0, RULES), [plan], RECORDED)
+    return decoder.event((0, 0, data, 0, len(data), ())).args[kind]
+
+
+@given(st.sampled_from(sorted(STRINGS)), st.binary(max_size=70), st.binary(max_size=20))
+def test_a_return_has_the_string_of_its_entry(kind: str, text: bytes, behind: bytes) -> None:
+    if kind == "c":
+        text, behind = text.replace(b"\0", b"1"), b"\0" + behind
+    elif kind == "array":
+        text = text[:12].ljust(12, b"\0")
+    longest = {"c": 63, "go": 64, "array": 12}[kind]
+    seen = text.partition(b"\0")[0] if kind == "array" else text
+    found = at_return(kind, text, behind + bytes(8))
+    assert found == (decoded(seen, "text") if len(text) <= longest else None)

@@ -206,7 +206,7 @@ def check(shape: OperationShape, thread: Thread, step: int) -> None:
     if found is None:
         return
     signed = found.number.signed
-    computed = (("step", multiples(found, step), Scalar("s", 64)),)
+    computed = (("step", (multiples(found, step),), Scalar("s", 64)),)
     totals = Totals(computed, ((found.term, 8, signed),), ())
     got = thread.counted(totals, signed)
     bucket = None if wanted is None else (wanted // step & (1 << 64) - 1)

@@ -24,7 +24,7 @@ from fetchc.tracer.bpf.bpf_filters import Passing, passing
 from fetchc.tracer.events import EventValue, Plan
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, Filter, accepts
 from fetchc.tracer.number_values import meaning
-from fetchc.tracer.value_shapes import Leaf, Shape, StringShape
+from fetchc.tracer.value_shapes import Leaf, Shape, SizedStringShape, StringShape
 from tests.support.bpf_machine import BpfMachine
 
 TYPE_CHECKING = False
@@ -49,6 +49,7 @@ FIELDS = (
     ("c", Fetch(Deref(Register("si"), 0), Text())),
     ("go", Fetch(Deref(Register("si"), 0), Array(Scalar("x", 64), 32))),
     ("length", Fetch(Register("r8"), Scalar("s", 64))),
+    ("array", Fetch(Deref(Register("si"), 0), Array(Scalar("x", 64), 1))),
 )
 LENGTH = Leaf("length", Decode("integer", 64, True))
 SHAPES: dict[str, Shape] = {
@@ -60,6 +61,8 @@ SHAPES: dict[str, Shape] = {
     **{f"m{label}": Leaf(f"m{label}", Decode("float", one.bits)) for label, one in FLOATS.items()},
     "c": Leaf("c", Decode("text")),
     "go": StringShape("go", 256, length=LENGTH),
+    "cpp": SizedStringShape(Leaf("c", Decode("text")), LENGTH),
+    "array": StringShape("array", 8, limit=8),
 }
 DEFINITION = "p:g/e /f:0x1 " + " ".join(
     [
@@ -71,6 +74,7 @@ PLAN = Plan(
     "g", "e", "/f", None, "entry", 0, (DEFINITION,),
     tuple([EventValue(label, shape) for label, shape in SHAPES.items()]), fields=(FIELDS,),
 )  # fmt: skip
+TEXTS = {"c": None, "go": None, "cpp": None, "$comm": 15, "array": 8}  # and how much is seen of it
 texts = st.text("ab*", max_size=17)
 floats = st.one_of(
     st.sampled_from([0.1, -2.5, 2**-149, 1e39, 2**53 + 1, 16777217, -0.0, 1e400]),
@@ -83,7 +87,7 @@ floats = st.one_of(
 def conditions(draw: st.DrawFn) -> Condition:
     label = draw(st.sampled_from([*sorted(SHAPES), "$comm"]))
     constant: float | str
-    if label in ("c", "go", "$comm"):
+    if label in TEXTS:
         operator, constant = draw(st.sampled_from(["==", "!=", "~"])), draw(texts)
     elif "f" in label:
         operator = draw(st.sampled_from(["==", "!=", "<", "<=", ">", ">="]))
@@ -124,8 +128,8 @@ class Thread:
 
     def value(self, label: str) -> Value:
         """What the reader has."""
-        if label in ("c", "go", "$comm"):
-            return self.text if label != "$comm" else self.text[:15]
+        if label in TEXTS:
+            return self.text[: TEXTS[label]]
         if "f" in label:
             bits = FLOATS[label.removeprefix("m")].bits
             _, read = meaning(Decode("float", bits), bits // 8)
@@ -182,7 +186,7 @@ def test_what_the_reader_accepts_is_recorded(
         assert recorded == accepted
 
 
-@pytest.mark.parametrize("label", ["c", "go"])
+@pytest.mark.parametrize("label", ["c", "go", "cpp"])
 def test_what_is_not_there_is_left_to_the_reader(label: str) -> None:
     condition = Condition(label, "==", "a" * 40, False, False, "", Span(0, 0))
     found = passing(PLAN, FIELDS, condition)

@@ -14,8 +14,8 @@ from fetchc.emit.bpf_assembler import Instruction
 from fetchc.emit.bpf_calls import CALL_BYTES, open_bytes
 
 MASK, MASK_48 = (1 << 64) - 1, (1 << 48) - 1
-CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES, THREADS = (
-    number << 48 for number in range(0x1001, 0x1008)
+CONTEXT, STACK, RECORD, LOST, MAP, ENTRIES, THREADS, EMPTY = (
+    number << 48 for number in range(0x1001, 0x1009)
 )
 SIZES = {0x10: 1, 0x08: 2, 0x00: 4, 0x18: 8}
 MOST = 1_000_000
@@ -46,7 +46,8 @@ class BpfMachine:
     most: int = 1 << 30
     calling: int = -1  # the map of open calls, with room for so many
     most_open: int = 1 << 30
-    noted: int = 0  # numbers that are noted of each of them
+    noted: int = 0  # words that are noted of each of them
+    empty_call: int = -1  # the array with an empty value of that map
     clock: int = 1_000_000_007
     buffer: int = -1  # the map in which a program of a sample makes its record, of so many bytes
     buffer_size: int = 0
@@ -95,7 +96,7 @@ class BpfMachine:
                 )
                 here = at + immediate  # a function: from behind the first half on
                 at += 1
-                value = (THREADS if low == self.following else LOST) + high
+                value = {self.following: THREADS, self.empty_call: EMPTY}.get(low, LOST) + high
                 wide = {0: (high & 0xFFFF_FFFF) << 32 | low, 1: MAP + low, 2: value, 4: here}
                 registers[target] = wide[source]
             elif kind == 7:
@@ -146,6 +147,7 @@ class BpfMachine:
         regions = {
             CONTEXT: bytearray(self.context), STACK: self._stack, RECORD: self._record,
             LOST: self.lost, ENTRIES: self.values, THREADS: self.wanted,
+            EMPTY: bytearray(open_bytes(self.noted)),
         }  # fmt: skip
         region = address & ~((1 << 48) - 1)
         place = address - region

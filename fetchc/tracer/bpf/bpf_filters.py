@@ -6,10 +6,10 @@ behind the end of a shorter one may not be there; such a hit is recorded, and th
 
 from __future__ import annotations
 
-from fetchc.ir.arithmetic import Number
-from fetchc.ir.fetch import Calculated, Contents, Decode, Deref, OfHit, Part, Scalar, Text
-from fetchc.ir.steps import COMM_BYTES, NANOSECONDS, TASK_NAME_WORDS
-from fetchc.ir.term_operators import Numeral
+from fetchc.ir.arithmetic import TRUTH, Number
+from fetchc.ir.fetch import Calculated, Decode, Deref, OfHit, Part, Scalar, Text
+from fetchc.ir.steps import NANOSECONDS, TASK_NAME_WORDS
+from fetchc.ir.term_operators import Numeral, fails_where
 from fetchc.record import Record, assert_never
 from fetchc.tracer.bpf.computed_terms import (
     compared,
@@ -17,17 +17,20 @@ from fetchc.tracer.bpf.computed_terms import (
     guards_fail,
     numeral,
     place_in_context,
+    stored_string,
 )
-from fetchc.tracer.bpf.counting import is_plain
+from fetchc.tracer.bpf.noted_values import StringWords
 from fetchc.tracer.filter_conditions import All, AnyOf, Condition, accepts, comparison
-from fetchc.tracer.value_shapes import Leaf, StringShape
+from fetchc.tracer.guards import HIGHEST
+from fetchc.tracer.value_shapes import Leaf, SizedStringShape, StringShape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from fetchc.ir.fetch import Fetch, Term
-    from fetchc.tracer.bpf.computed_terms import Noted
+    from fetchc.tracer.bpf.computed_terms import StoredString
+    from fetchc.tracer.bpf.noted_values import Noted
     from fetchc.tracer.events import Plan
     from fetchc.tracer.filter_conditions import Filter
 
@@ -59,8 +62,11 @@ def passing(
     The expressions of ``filter`` are the labels of their values. ``timed``: the program has the
     time since the entry, and what was ``noted`` there.
     """
-    known = {one.label: one.numeral for one in noted}
-    known |= {label: Numeral(OfHit(name), Number(32, False)) for label, name in _OF_TASK.items()}
+    known: dict[str, Numeral | StringWords] = {
+        label: Numeral(OfHit(name), Number(32, False)) for label, name in _OF_TASK.items()
+    }
+    known["$comm"] = StringWords(tuple([OfHit(name) for name in TASK_NAME_WORDS]))
+    known |= {one.label: one.value for one in noted}
     return _passing(plan, dict(fields), filter, timed, known)
 
 
@@ -69,7 +75,7 @@ def _passing(
     fetches: Mapping[str, Fetch],
     filter: Filter,
     timed: bool,
-    known: Mapping[str, Numeral],
+    known: Mapping[str, Numeral | StringWords],
 ) -> Passing | None:
     match filter:
         case All(parts=parts):
@@ -89,8 +95,6 @@ def _passing(
             return Passing(_is(none, 0), all(one is not None and one.whole for one in either))
         case Condition(expression="$function"):
             return Passing(int(accepts(filter)(plan.function)), True)
-        case Condition(expression="$comm"):
-            return _of_name(filter)
         case Condition(expression="$latency"):
             return _of_time(filter) if timed else None
         case Condition():
@@ -103,18 +107,25 @@ def _of_value(
     plan: Plan,
     fetches: Mapping[str, Fetch],
     condition: Condition,
-    known: Mapping[str, Numeral],
+    known: Mapping[str, Numeral | StringWords],
 ) -> Passing | None:
     shapes = {one.label: one.shape for one in plan.values}
     shape = shapes.get(condition.expression)
-    if isinstance(shape, StringShape):
-        return _of_length(shape, fetches, condition)
+    if isinstance(shape, StringShape | SizedStringShape):
+        string = stored_string(shape, fetches)
+        if string is not None and string.length is not None:
+            size = shape.size if isinstance(shape, StringShape) else _LONGEST
+            return _of_length(string, string.length, min(size, _LONGEST), condition)
+        if string is not None and string.limit is not None:
+            return _of_array(string, string.limit, condition)
     number = known.get(condition.expression)
+    if shape is None and isinstance(number, StringWords):
+        return _of_words(number, condition)
     if shape is not None:
         number = numeral(shape, fetches) or floating(shape, fetches)
     constant = condition.constant
     fits = condition.operator != "&" or (isinstance(constant, int) and constant <= _MASK)
-    if number is not None and isinstance(constant, int | float) and fits:
+    if isinstance(number, Numeral) and isinstance(constant, int | float) and fits:
         return Passing(compared(number, condition.operator, constant), True)
     in_field = _compared(plan, fetches, condition)
     if in_field is None:
@@ -129,23 +140,29 @@ def _of_value(
 _OF_TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu"}
 
 
-def _of_name(condition: Condition) -> Passing | None:
-    # The task's name is two words, with zeros behind its end.
+def _of_words(string: StringWords, condition: Condition) -> Passing | None:
+    # Behind the end of the string are zeros.
     constant = condition.constant
     if not isinstance(constant, str) or not constant.isascii() or "\0" in constant:
         return None
     begins = condition.operator == "~" and constant[-1:] == "*"
-    wanted = constant[:-1] if begins else constant + "\0"
+    wanted = constant.removesuffix("*") if begins else constant
+    if condition.operator not in ("==", "!=", "~"):
+        return None
     if condition.operator == "~" and (not begins or _SPECIAL & set(wanted)):
         return None
-    if len(wanted) > COMM_BYTES:  # no name is so long
-        return Passing(int(condition.operator == "!="), True)
     same: list[Term] = []
-    for word, start in zip(TASK_NAME_WORDS, range(0, len(wanted), _WORD_BYTES), strict=False):
+    room = _WORD_BYTES * len(string.words)
+    if len(wanted) > room:  # no such string is so long
+        same, wanted = [_is(Calculated("and", string.words[0], 0), 1)], ""
+    elif string.length is not None and not begins:
+        same.append(_is(string.length, len(wanted)))
+    elif not begins:
+        wanted = (wanted + "\0")[:room]
+    for word, start in zip(string.words, range(0, len(wanted), _WORD_BYTES), strict=False):
         bytes = wanted[start : start + _WORD_BYTES].encode("ascii")
-        mask = (1 << 8 * len(bytes)) - 1
-        name = Calculated("and", OfHit(word), mask)
-        same.append(_is(name, int.from_bytes(bytes, "little")))
+        part = Calculated("and", word, (1 << 8 * len(bytes)) - 1)
+        same.append(_is(part, int.from_bytes(bytes, "little")))
     every = _every(same)
     return Passing(_is(every, 0) if condition.operator == "!=" else every, True)
 
@@ -163,41 +180,42 @@ def _of_time(condition: Condition) -> Passing | None:
 
 
 def _of_length(
-    shape: StringShape, fetches: Mapping[str, Fetch], condition: Condition
+    string: StoredString, length: Numeral, size: int, condition: Condition
 ) -> Passing | None:
     # A text of so many bytes: they are read where it has as many as the constant, or begins so.
-    constant, value = condition.constant, fetches[shape.field].value
-    if isinstance(value, Contents):
-        value = value.start
-    if shape.length is None or (shape.kind, shape.offset) != ("text", 0):
-        return None
-    length = fetches[shape.length.field]
-    if (
-        not isinstance(constant, str)
-        or not constant.isascii()
-        or len(constant) > min(_LONGEST, shape.size)
-    ):
+    constant = condition.constant
+    if not isinstance(constant, str) or not constant.isascii() or len(constant) > size:
         return None
     begins = condition.operator == "~" and constant[-1:] == "*"
     wanted = constant.removesuffix("*") if begins else constant
     if condition.operator == "~" and (not begins or not wanted or _SPECIAL & set(wanted)):
         return None
-    if condition.operator not in ("==", "!=", "~") or not isinstance(value, Deref):
+    if condition.operator not in ("==", "!=", "~"):
         return None
-    if length.store not in (Scalar("s", 64), Scalar("u", 64)) or not is_plain(shape.length, length):
-        return None
-    number: Term = length.value
-    if isinstance(length.value, Deref):
-        number = Part(length.value.base, length.value.offset, _WORD_BYTES)
-    as_long = _is(number, len(wanted))
+    as_long = _is(length.term, len(wanted))
     if begins:
-        as_long = _is(Calculated("lt", number, len(wanted)), 0)
-    words = _words(Part(value.base, value.offset, 0, as_long), wanted.encode("ascii"))
-    every = _every([as_long, *words])
+        as_long = _is(Calculated("lt", length.term, len(wanted)), 0)
+    start = Part(string.start.base, string.start.offset, 0, as_long, string.start.user)
+    every = _every([as_long, *_words(start, wanted.encode("ascii"))])
     passes = _is(every, 0) if condition.operator == "!=" else every
-    # A length that no object can have may pass as one that is great enough.
-    whole = not begins and guards_fail((*shape.guards, *shape.length.guards))
-    return Passing(passes, whole)
+    if condition.operator != "==":  # a length that no object can have
+        impossible = _is(Calculated("lt", length.term, HIGHEST), 0)
+        passes = fails_where(impossible, Numeral(passes, TRUTH), None).term
+    return Passing(passes, True)
+
+
+def _of_array(string: StoredString, limit: int, condition: Condition) -> Passing | None:
+    # A text up to its NUL, which an array that is full does not have.
+    constant = condition.constant
+    if not isinstance(constant, str) or not constant.isascii() or "\0" in constant:
+        return None
+    if condition.operator == "~" and _SPECIAL & set(constant.removesuffix("*")):
+        return None
+    if len(constant.removesuffix("*" if condition.operator == "~" else "")) > limit:
+        return None
+    start = Part(string.start.base, string.start.offset, 0, user=string.start.user)
+    found = _text(start, condition.operator, constant, limit)
+    return None if found is None else Passing(found, True)
 
 
 def _compared(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) -> Term | None:
@@ -223,14 +241,14 @@ def _compared(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) ->
     return None if number is None else compared(number, field.operator, field.constant)
 
 
-def _text(start: Part, symbol: str, constant: str) -> Term | None:
+def _text(start: Part, symbol: str, constant: str, limit: int | None = None) -> Term | None:
     wanted = constant.encode("ascii")
-    if symbol == "~":
-        if wanted[:1] == b"*":
-            return None  # the end of a text, or the middle: the reader finds it
-        wanted = wanted[:-1] if wanted[-1:] == b"*" else wanted + b"\0"
+    if symbol == "~" and wanted[:1] == b"*":
+        return None  # the end of a text, or the middle: the reader finds it
+    if symbol == "~" and wanted[-1:] == b"*":
+        wanted = wanted[:-1]
     else:
-        wanted += b"\0"
+        wanted = (wanted + b"\0")[:limit]
     if not 0 < len(wanted) <= _LONGEST:
         return None
     every = _every(_words(start, wanted))

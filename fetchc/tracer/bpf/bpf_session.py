@@ -24,14 +24,15 @@ from fetchc.emit.bpf_steps import (
     Target,
     purpose,
 )
-from fetchc.ir.fetch import Decode
+from fetchc.ir.fetch import Decode, OfHit
 from fetchc.ir.steps import CPU, Aggregate
 from fetchc.record import Record
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
-from fetchc.tracer.bpf.counting import ENTRY, Counting, Entering, row_of
+from fetchc.tracer.bpf.counting import Counting, row_of
 from fetchc.tracer.bpf.features import MORE_FILES, WITHOUT, cannot, refusals, running
 from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, thread_number_offset
+from fetchc.tracer.bpf.noted_values import Entering, words_of
 from fetchc.tracer.bpf.plan_programs import (
     RECORDED,
     format_of,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from fetchc.emit.bpf_steps import Code
+    from fetchc.ir.fetch import Term
     from fetchc.ir.steps import Program
     from fetchc.tracer.bpf.kernel_probes import KernelProbe
     from fetchc.tracer.events import Event, MappingChange, Plan
@@ -134,7 +136,7 @@ class BpfSession(Session):
         self._links: list[int] = []
         self._threads: int | None = None
         self._followed: mmap.mmap | None = None
-        self._calls: int | None = None
+        self._calls: tuple[int, int] | None = None  # the map of those that are open, an empty value
         self._stack: StackRoom | None = None
         self._with_caller: set[int] = set()  # numbers of records: see WalkedStacks
         self._filled: list[_Filled] = []
@@ -339,12 +341,11 @@ class BpfSession(Session):
                 program, counted, number = None, None, 0
                 entering = isinstance(counting, Entering)
                 if not isinstance(counting, Entering) or counting.noted:
-                    elapsed = _elapsed(counting)
-                    names = tuple([leaf.field for _, leaf in elapsed])
-                    program = program_of(recorded_fields(plan, fields), names)
+                    further, words = _of_call(counting)
+                    program = program_of(recorded_fields(plan, fields), words)
                     kind = program, self._walks_caller(plan, probed)
                     if kind not in numbers:
-                        numbers[kind] = self._number(plan, program, elapsed)
+                        numbers[kind] = self._number(plan, program, further)
                     number = numbers[kind]
                     if kind[1]:
                         self._with_caller.add(number)
@@ -437,13 +438,12 @@ class BpfSession(Session):
             notes = () if probe.kind in ("event", "tracepoint") else why_absent(line)
             raise _refused_probe(plan, error, *notes) from error
 
-    def _number(self, plan: Plan, program: Program, elapsed: Iterable[tuple[str, Leaf]]) -> int:
+    def _number(self, plan: Plan, program: Program, further: Sequence[EventValue]) -> int:
         # Of a layout of records: the addresses of a plan can have several.
         number = len(self.decoders)
         if number >= _POINTS:
             raise cannot(f"a session has {_POINTS} kinds of records at most")
         format = format_of(plan, program, number, self._rules)
-        further = [EventValue(label, leaf) for label, leaf in elapsed]
         if further:  # a decoder knows a plan by its identity
             plan = plan.replaced(values=(*plan.values, *further))
         self.decoders[number] = Decoder(format, [plan], RECORDED, self.symbol)
@@ -488,10 +488,12 @@ class BpfSession(Session):
         machine, rules, maps = self._machine, self._rules, self._maps()
         call, counted = None, None
         if group.call is not None:
-            noted = max(len(one.noted) for one in self._countings.values())
+            noted = max(words_of(one.noted) for one in self._countings.values())
             if self._calls is None:
-                self._calls = self._room("open calls", CALL_BYTES, open_bytes(noted), _OPEN_CALLS)
-            call = Call(group.call, self._calls, noted)
+                size = open_bytes(noted)
+                calls = self._room("open calls", CALL_BYTES, size, _OPEN_CALLS)
+                self._calls = calls, self._map("array", 4, size, 1)
+            call = Call(group.call, *self._calls, noted)
         if group.program is None:
             assert call is not None
             target = Target(machine, rules, maps, alone, group.returning, sleepable, None)
@@ -635,12 +637,17 @@ class BpfSession(Session):
             self._files.close()
 
 
-def _elapsed(counting: Counting | Entering | None) -> tuple[tuple[str, Leaf], ...]:
-    # What the record of a return has of its call: the time, and what the entry has noted.
+def _of_call(
+    counting: Counting | Entering | None,
+) -> tuple[tuple[EventValue, ...], tuple[tuple[str, tuple[Term, ...]], ...]]:
+    # What the record of a return has of its call, as values and as words: the time, and what the
+    # entry has noted.
     if not isinstance(counting, Counting) or not counting.calls:
-        return ()
-    noted = [(one.label, Leaf(ENTRY.format(one.label), one.decode)) for one in counting.noted]
-    return (ELAPSED, Leaf(ELAPSED, Decode("integer"))), *noted
+        return (), ()
+    values = [EventValue(one.label, one.shape) for one in counting.noted]
+    words = [(name, terms) for one in counting.noted for name, terms, _ in one.fields]
+    time = EventValue(ELAPSED, Leaf(ELAPSED, Decode("integer")))
+    return (time, *values), ((ELAPSED, (OfHit("elapsed"),)), *words)
 
 
 def _ring_bytes(buffer_kib: int | None) -> int:

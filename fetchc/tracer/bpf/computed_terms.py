@@ -13,17 +13,18 @@ from fetchc.ir.fetch import (
     Array,
     Bits,
     Char,
+    Contents,
     Decode,
     Deref,
     Immediate,
     KernelValue,
-    OfEntry,
     Part,
     Register,
     ReturnValue,
     Scalar,
     StackEntry,
     StackPointer,
+    Text,
     Word,
     element_of,
     fixed_bytes,
@@ -58,6 +59,8 @@ from fetchc.tracer.value_shapes import (
     ElementCountShape,
     Leaf,
     OperationShape,
+    SizedStringShape,
+    StringShape,
     SumShape,
 )
 
@@ -72,18 +75,18 @@ if TYPE_CHECKING:
     Fetches = Mapping[str, Fetch]
 
 __all__ = [
-    "Noted",
+    "StoredString",
     "compared",
     "decoded",
     "floating",
     "guards_fail",
     "multiples",
-    "noted",
     "numeral",
     "place_in_context",
     "store_of",
     "stored",
     "stored_as",
+    "stored_string",
 ]
 
 _INTEGERS = ("integer", "duration", "enum", "pointer", "char", "bool")
@@ -122,23 +125,6 @@ def numeral(shape: Shape, fetches: Fetches, when: Term | None = None) -> Numeral
             return _operation(shape, fetches, when)
         case _:
             return None
-
-
-class Noted(Record):
-    """A number of the entry of a call, as its return has it; ``decode`` says what it means."""
-
-    label: str
-    numeral: Numeral
-    decode: Decode
-
-
-def noted(label: str, shape: Shape, fetches: Fetches, number: int) -> tuple[Term, Noted] | None:
-    """What the entry notes as that ``number``, and what the return has; None: no such number."""
-    found = numeral(shape, fetches) or floating(shape, fetches)
-    if found is None:
-        return None
-    at_return = Numeral(OfEntry(number), found.number)
-    return found.term, Noted(label, at_return, stored_as(found, decoded(shape)))
 
 
 def stored_as(found: Numeral, decode: Decode) -> Decode:
@@ -201,6 +187,43 @@ def place_in_context(value: Value) -> KernelValue | None:
 
 _IN_CONTEXT = ("event_field", "event_text_pointer", "argument")
 _IN_A_REGISTER = Register | StackPointer | StackEntry | ReturnValue | Immediate
+
+
+class StoredString(Record):
+    """Where the bytes of a string of UTF-8 are, and the number of ``length`` bytes.
+
+    Without that number it ends at a NUL, or at the end of an array of ``limit`` bytes.
+    """
+
+    start: Deref
+    length: Numeral | None
+    limit: int | None = None
+
+
+def stored_string(shape: Shape, fetches: Fetches) -> StoredString | None:
+    """The string that a value is; None: it is none, or its memory can be there where it is not."""
+    length: Shape | None = None
+    text, limit = shape, None
+    if isinstance(shape, SizedStringShape):
+        text, length = shape.inner, shape.length
+    elif isinstance(shape, StringShape):
+        length = shape.length
+        limit = shape.limit if length is None else None
+        if length is None and limit != shape.size:
+            return None  # of an array there are not all bytes
+    if not isinstance(text, Leaf | StringShape) or not guards_fail(text.guards) or text.offset:
+        return None
+    fetch = fetches[text.field]
+    value = fetch.value.start if isinstance(fetch.value, Contents) else fetch.value
+    decode = text.decode if isinstance(text, Leaf) else Decode(text.kind)
+    if not isinstance(value, Deref) or decode != Decode("text"):
+        return None
+    if isinstance(fetch.store, Text) and fetch.store.user:
+        value = value.replaced(user=True)
+    bytes = None if length is None else numeral(length, fetches)
+    if length is not None and (bytes is None or bytes.number.bits != 64):
+        return None
+    return StoredString(value, bytes, limit)
 
 
 def guards_fail(guards: Iterable[Guard]) -> bool:

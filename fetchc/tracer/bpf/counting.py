@@ -13,13 +13,12 @@ from fetchc.emit.bpf_counting import Entry
 from fetchc.ir.fetch import Calculated, OfHit, Scalar
 from fetchc.ir.step_lowering import Totals
 from fetchc.ir.steps import NANOSECONDS, Aggregate, Loop
+from fetchc.ir.term_operators import Numeral
 from fetchc.record import Record
 from fetchc.tracer.bpf.computed_terms import (
-    Noted,
     decoded,
     guards_fail,
     multiples,
-    noted,
     numeral,
     store_of,
     stored,
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
 
     from fetchc.ir.fetch import Fetch, Term, Value
     from fetchc.ir.steps import Measured, Program
+    from fetchc.tracer.bpf.noted_values import Noted
     from fetchc.tracer.events import Plan
     from fetchc.tracer.tables import Number
     from fetchc.tracer.value_shapes import Shape
@@ -45,11 +45,8 @@ if TYPE_CHECKING:
     Lower = Callable[[int, Fields, Totals], Program]
 
 __all__ = [
-    "ENTRY",
     "Counting",
-    "Entering",
     "counting",
-    "entering",
     "identified",
     "is_plain",
     "row_of",
@@ -76,41 +73,6 @@ class Counting(Record):
     calls: tuple[Program, ...] = ()
     passed: bool = False
     noted: tuple[Noted, ...] = ()
-
-
-class Entering(Record):
-    """The entries of calls that are timed: for each definition of a plan what identifies them.
-
-    ``noted`` are numbers that they note for the return.
-    """
-
-    calls: tuple[Program, ...]
-    noted: tuple[Noted, ...] = ()
-
-
-def entering(
-    plan: Plan,
-    labels: tuple[str, ...],
-    identify: Callable[[tuple[tuple[Term, ...], ...]], Programs],
-) -> Entering | None:
-    """How the entries of a plan's calls note the values ``labels``; None: they cannot.
-
-    ``identify`` makes the steps of what each definition notes.
-    """
-    shapes = {one.label: one.shape for one in plan.values}
-    terms: list[tuple[Term, ...]] = []
-    at_return: dict[str, Noted] = {}
-    for fields in plan.fields:
-        fetches = dict(fields)
-        of_one: list[Term] = []
-        for number, label in enumerate(labels):
-            found = noted(label, shapes[label], fetches, number)
-            if found is None or at_return.setdefault(label, found[1]) != found[1]:
-                return None
-            of_one.append(found[0])
-        terms.append(tuple(of_one))
-    calls = identify(tuple(terms))
-    return Entering(calls, tuple(at_return.values())) if calls else None
 
 
 def identified(
@@ -175,9 +137,7 @@ def counting(
                 places[one.label] = place
             values.append(one.replaced(shape=shape))
     kept_apart = [one for label, one in of_entry.items() if label in wanted]
-    values += [
-        EventValue(one.label, Leaf(ENTRY.format(one.label), one.decode)) for one in kept_apart
-    ]
+    values += [EventValue(one.label, one.shape) for one in kept_apart]
     keyed = plan.replaced(values=tuple(values))
     # A field that no value names continues an object that begins in the field before it.
     kept = _used_texts(keyed)
@@ -187,15 +147,13 @@ def counting(
     programs = []
     for definition, fields in enumerate(plan.fields):
         fetches = dict(fields)
-        computed = []
+        computed: list[tuple[str, tuple[Term, ...], Scalar]] = []
         for label, place in places.items():
             found = numeral(shapes[label], fetches)
             if found is None:
                 return None
-            computed.append((place, found.term, store_of(found)))
-        for known in kept_apart:
-            store = store_of(known.numeral)
-            computed.append((ENTRY.format(known.label), known.numeral.term, store))
+            computed.append((place, (found.term,), store_of(found)))
+        computed += [field for one in kept_apart for field in one.fields]
         numbers: list[tuple[Term, int, bool]] = []
         for label in dict.fromkeys([label for label, _ in measures]):
             measured = _measured(label, shapes, fetches, of_entry, timed=bool(calls))
@@ -204,16 +162,12 @@ def counting(
             numbers.append(measured)
         for number, (label, step) in enumerate(measures):
             if step and label == LATENCY:
-                computed.append((_STEP.format(number), _of_time(step), _STEPS))
+                computed.append((_STEP.format(number), (_of_time(step),), _STEPS))
             elif step:
-                found = (
-                    of_entry[label].numeral
-                    if label in of_entry
-                    else numeral(shapes[label], fetches)
-                )
+                found = _number_of(label, shapes, fetches, of_entry)
                 if found is None:
                     return None
-                computed.append((_STEP.format(number), multiples(found, step), _STEPS))
+                computed.append((_STEP.format(number), (multiples(found, step),), _STEPS))
         keys = tuple([(name, fetch) for name, fetch in fields if name not in apart])
         program = lower(definition, keys, Totals(tuple(computed), tuple(numbers), task))
         if any(isinstance(step, Loop) for step in program.steps):
@@ -227,9 +181,6 @@ def counting(
 
 # Fields of a key that are computed: a value, which multiple of its step a measure has reached.
 _COMPUTED, _STEP = "computed{}", "step{}"
-ENTRY = "entry {}"
-"""The field of a value by its label, which the entry has noted: in keys and in records."""
-
 _STEPS = Scalar("s", 64)
 
 
@@ -251,17 +202,25 @@ def _measured(
     # A term, the bytes of it that are the number, whether that is signed.
     if label == LATENCY and timed:
         return OfHit("elapsed"), 8, False
-    if label in of_entry:
-        known = of_entry[label].numeral
-        return known.term, 8, known.number.signed
     shape = shapes.get(label)
-    if shape is None:
-        return None
-    if isinstance(shape, Leaf) and is_plain(shape, fetches[shape.field]):
+    if label not in of_entry and isinstance(shape, Leaf) and is_plain(shape, fetches[shape.field]):
         found = stored(shape, fetches)
         return None if found is None else (*found, shape.decode.signed)
-    number = numeral(shape, fetches)
+    number = _number_of(label, shapes, fetches, of_entry)
     return None if number is None else (number.term, 8, number.number.signed)
+
+
+def _number_of(
+    label: str,
+    shapes: Mapping[str, Shape],
+    fetches: Mapping[str, Fetch],
+    of_entry: Mapping[str, Noted],
+) -> Numeral | None:
+    # An integer of the hit, or of its entry.
+    if label in of_entry:
+        value = of_entry[label].value
+        return value if isinstance(value, Numeral) and not value.number.floating else None
+    return numeral(shapes[label], fetches) if label in shapes else None
 
 
 def _of_time(step: int) -> Term:

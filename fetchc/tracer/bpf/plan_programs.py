@@ -27,6 +27,7 @@ from fetchc.tracer.bpf.bpf_filters import passing
 from fetchc.tracer.bpf.counting import counting, identified
 from fetchc.tracer.bpf.features import running, unusable
 from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe
+from fetchc.tracer.bpf.noted_values import words_of
 from fetchc.tracer.bpf.system_calls import missing_capabilities
 from fetchc.tracer.events import COMM, BpfRecord, Field, Format
 from fetchc.tracer.trace_instance import Processes
@@ -39,8 +40,8 @@ if TYPE_CHECKING:
     from fetchc.ir.fetch import Fetch, Term
     from fetchc.ir.steps import Program, Slot
     from fetchc.target.bpf_rules import BpfRules
-    from fetchc.tracer.bpf.computed_terms import Noted
     from fetchc.tracer.bpf.counting import Counting
+    from fetchc.tracer.bpf.noted_values import Noted
     from fetchc.tracer.events import Plan
     from fetchc.tracer.filter_conditions import Filter
 
@@ -127,12 +128,12 @@ def recorded_fields(
 @lru_cache(maxsize=1024)  # many functions have the same
 def program_of(
     fields: tuple[tuple[str, Fetch], ...],
-    elapsed: tuple[str, ...] = (),
+    words: tuple[tuple[str, tuple[Term, ...]], ...] = (),
     context: tuple[Slot, ...] = (),
     symbols: tuple[tuple[str, int], ...] = (),
 ) -> Program:
     """The steps of an event's fields, on the running machine; see :func:`steps_of`."""
-    return steps_of(fields, *_registers(), elapsed, context, symbols)
+    return steps_of(fields, *_registers(), words, context, symbols)
 
 
 def _registers() -> tuple[str, str]:
@@ -164,7 +165,7 @@ def counting_of(
         return _counting_program(fields, totals, *contexts[number])
 
     def room(program: Program) -> bool:
-        return fits(program, machine, rules)
+        return fits(program, machine, rules, words_of(noted))
 
     always = (COMM,) if "comm" in task else ()
     task = tuple([one for one in task if one != "comm"])
@@ -211,7 +212,7 @@ def filter_of(
         return (), False
     found = [passing(plan, fields, filter, timed, noted) for fields in plan.fields]
     rules, _ = running()
-    used = COMM_BYTES - noted_place(len(noted))  # with room for the task's name
+    used = COMM_BYTES - noted_place(words_of(noted))  # with room for the task's name
     programs = []
     for one, context in zip(found, contexts, strict=True):
         program = None if one is None else filter_steps(one.condition, *_registers(), *context)
