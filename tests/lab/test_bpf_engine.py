@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -35,6 +36,7 @@ from fetchc.target.bpf_rules import bpf_rules
 from fetchc.target.kernel_versions import kernel
 from fetchc.target.machines import architecture
 from fetchc.tracer.events import Plan
+from tests.live.test_bpf_tables import named_source
 from tests.live.test_fetch_values import SOURCE, probed_offset
 from tests.property.test_bpf_programs import unlike
 from tests.support import fetches
@@ -258,3 +260,30 @@ def test_the_engines_agree_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path)
     records = answer["recorded"]
     assert differences(records, lab_kernel, bias, lists, _SEED) == []
     assert differences(records, lab_kernel, bias, lists, _SEED + 1) != []
+
+
+@pytest.mark.long
+def test_the_kernel_counts_what_a_program_gives_it(lab_kernel: LabKernel, tmp_path: Path) -> None:
+    if reason := why_no_python(lab_kernel):
+        pytest.skip(reason)
+    source, calls = named_source(_SEED)
+    (tmp_path / "named.c").write_text(source)
+    named = built(lab_kernel.machine, tmp_path / "named.c", "-g", "-O1")
+    compares = "compare_exchange" in bpf_rules(kernel(lab_kernel.release).version).features
+    run = (interpreter(lab_kernel), "-m", "fetchc", "trace", "--format", "jsonl")
+    where = ("--engine", "bpf", "-x", "/named", "-f", "take", "--", "/named")
+    with Guest(lab_kernel, {**files(lab_kernel), "named": named}, _SECONDS) as guest:
+        for words, keys in (
+            (("--latency", "--count-by", "e->name,e->tag,e->n,e->k", "--filter",
+              'e->name != "a" && e->tag ~ "t*" && $latency >= 0'),
+             [(one["name"], one["tag"], one["n"], one["n"] % 3) for one in calls
+              if one["name"] != "a" and one["tag"][:1] == "t"]),
+            (("-v", "--at", "+0", "--count-by", "e->n,$comm", "--filter",
+              '$comm ~ "reader*" && e->f < 0.1'),
+             [(one["n"], one["$comm"]) for one in calls
+              if one["$comm"].startswith("reader") and one["f"] < 0.1]),
+        ):  # fmt: skip
+            text = guest.run(*run, *words, *where)
+            lines = [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
+            assert ("the kernel counts" in text) == (compares and "-v" in words), text
+            assert Counter({tuple(one["key"]): one["count"] for one in lines}) == Counter(keys)

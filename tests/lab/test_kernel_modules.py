@@ -73,3 +73,39 @@ def test_a_function_of_a_module(lab_kernel: LabKernel) -> None:
         for number, result in ASKED.items()
     ]
     assert found == expected
+
+
+@pytest.mark.long
+def test_a_program_at_a_function_of_a_module(lab_kernel: LabKernel) -> None:
+    loop = module(lab_kernel)
+    if lab_kernel.machine.name != "x86_64" or loop is None:
+        pytest.skip("no module of this kernel here: `.ci/lab --refresh` keeps one")
+    if reason := why_no_python(lab_kernel):
+        pytest.skip(reason)
+    if kernel(lab_kernel.release).version < MODULES_HAVE_BTF:
+        pytest.skip("its modules have no BTF")
+    python = interpreter(lab_kernel)
+    with Guest(lab_kernel, {**files(lab_kernel), "loop.ko": loop}) as guest:
+        guest.run(python, "-c", LOAD)
+        for words in (EXPRESSIONS[:2], ("$retval", "--return")):
+            shown = {}
+            for engine in ("tracefs", "bpf"):
+                asked = (*words, "-f", "lo_ioctl", "-x", "kernel:loop")
+                text = guest.run(
+                    python, "-m", "fetchc", "trace", *asked, "--engine", engine, "--format",
+                    "jsonl", "--", python, "-c", ASK,
+                )  # fmt: skip
+                shown[engine] = [json.loads(line)["args"] for line in text.splitlines()]
+            assert shown["bpf"] == shown["tracefs"]
+            assert len(shown["bpf"]) == len(ASKED)
+        # Without a breakpoint: fprobe: has nothing else.
+        text = guest.run(
+            python, "-m", "fetchc", "trace", "--count-by", "cmd,bdev->bd_disk->disk_name",
+            "--filter", "cmd > 0", "-f", "fprobe:lo_ioctl", "-x", "kernel:loop", "--engine", "bpf",
+            "-v", "--format", "jsonl", "--", python, "-c", ASK,
+        )  # fmt: skip
+        assert "the kernel counts" in text
+        rows = [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
+        assert sorted((*one["key"], one["count"]) for one in rows) == [
+            (number, "loop1", 1) for number in sorted(ASKED)
+        ]

@@ -468,8 +468,8 @@ COMPARED: dict[str, Callable[[float, float], bool]] = {
 REAL = (0.0, -0.0, 0.1, -2.5, 16777216.0, 1e-45, 3e38, float("inf"), -float("inf"), float("nan"))
 
 
-def named_calls(folder: Path, seed: int) -> tuple[Path, list[dict[str, Any]]]:
-    """A program, and what it gives ``take`` at each call; in its order."""
+def named_source(seed: int) -> tuple[str, list[dict[str, Any]]]:
+    """The source of a program, and what that gives ``take`` at each call."""
     chosen = random.Random(seed)
     calls: list[dict[str, Any]] = []
     rows = []
@@ -478,8 +478,14 @@ def named_calls(folder: Path, seed: int) -> tuple[Path, list[dict[str, Any]]]:
         calls.append({"f": f, "g": g, "name": name, "$comm": name[:15], "tag": tag, "n": n % 7})
         rows.append(f'{{ {f!r}, {g!r}, "{name}", "{tag}", {n % 7}, {n % 7 % 3} }}')
     given = ", ".join(rows).replace("inf", "__builtin_inf()").replace("nan", '__builtin_nan("")')
+    return NAMED.replace("@GIVEN@", given), calls
+
+
+def named_calls(folder: Path, seed: int) -> tuple[Path, list[dict[str, Any]]]:
+    """The program, and what it gives ``take``."""
+    text, calls = named_source(seed)
     source, program = folder / "named.c", folder / "named"
-    source.write_text(NAMED.replace("@GIVEN@", given))
+    source.write_text(text)
     subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True, timeout=60)
     return program, calls
 

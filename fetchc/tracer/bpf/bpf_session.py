@@ -429,6 +429,7 @@ class BpfSession(Session):
             sleepable=probe.sleepable,
             kind=probe.program,
             function=probe.function,
+            module=probe.module,
         )
         try:
             opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
@@ -567,11 +568,17 @@ class BpfSession(Session):
         multi: bool = False,
         kind: str = "probe",
         function: int = 0,
+        module: str = "",
     ) -> int:
         try:
             with refusals("an eBPF program"):
                 file = self._bpf.load(
-                    code, sleepable=sleepable, multi=multi, kind=kind, function=function
+                    code,
+                    sleepable=sleepable,
+                    multi=multi,
+                    kind=kind,
+                    function=function,
+                    module=module,
                 )
         except ProgramRefused as wrong:
             raise _refused_program(code, labels, wrong) from None

@@ -47,6 +47,7 @@ _ARGUMENTS = 12  # of a tracepoint, at most: MAX_BPF_FUNC_ARGS, include/linux/bp
 _SYSCALLS = "syscalls"  # the group whose records a program does not have, but their fixed part
 _WITHOUT_BREAKPOINT = ("entry", "return")
 _WORD_BYTES = 8
+_OF_MODULE = "kernel:"  # in front of its name
 _FOR_TESTS = "bpf_fentry_test1"
 _FUNCTION = re.compile(r"(?P<name>[^+%]+)(?:\+(?P<offset>0x[0-9a-f]+|\d+))?(?P<returns>%return)?")
 
@@ -59,9 +60,10 @@ class KernelProbe(Record):
     """What a definition probes.
 
     ``kind`` is ``function``, ``event`` or ``tracepoint``; ``entry`` or ``return`` of a function
-    without a breakpoint. ``number`` is the event's, or the function's in the kernel's BTF,
-    ``offset`` that of the instruction in the function, in bytes. ``context`` is what the program
-    finds, ``symbols`` are addresses: see :func:`fetchc.ir.step_lowering.steps_of`.
+    without a breakpoint, in its ``module`` if there is one. ``number`` is the event's, or the
+    function's in the BTF of the kernel or the module, ``offset`` that of the instruction in the
+    function, in bytes. ``context`` is what the program finds, ``symbols`` are addresses: see
+    :func:`fetchc.ir.step_lowering.steps_of`.
     Where the kernel refuses a ``sleepable`` program there, or any without a breakpoint,
     ``otherwise`` is to be attached.
     """
@@ -74,6 +76,7 @@ class KernelProbe(Record):
     context: tuple[Slot, ...] = ()
     symbols: tuple[tuple[str, int], ...] = ()
     sleepable: bool = False
+    module: str = ""
     otherwise: KernelProbe | None = None
 
     @property
@@ -156,11 +159,12 @@ def _probe(plan: Plan, line: str, bases: list[Value]) -> KernelProbe:
     # Only such a program has these, and only a breakpoint's has the stack and all registers.
     words = any(isinstance(one, KernelValue) and one.rule == "argument" for one in bases)
     alone = letter == "f" or words
+    module = plan.path.partition(":")[2] if plan.path.startswith(_OF_MODULE) else ""
     whole = offset or any(isinstance(one, StackPointer) for one in bases)
     try:
         if whole:
             raise Unprobed("it reads the stack, or is inside the function")
-        found = _without_breakpoint(name, returning, registers)
+        found = _without_breakpoint(name, returning, registers, module)
     except Unprobed:
         if alone:
             raise
@@ -237,8 +241,10 @@ def _word(name: str, number: int) -> Slot:
 
 
 @lru_cache(maxsize=1024)
-def _without_breakpoint(name: str, returning: bool, registers: frozenset[str]) -> KernelProbe:
-    program, found = _in_btf(name)
+def _without_breakpoint(
+    name: str, returning: bool, registers: frozenset[str], module: str
+) -> KernelProbe:
+    program, found = _in_btf(name, module)
     count = program.words_passed(found)
     if count is None:
         raise Unprobed(f"a structure, or any number of values, is passed to `{name}`")
@@ -255,15 +261,15 @@ def _without_breakpoint(name: str, returning: bool, registers: frozenset[str]) -
         raise Unprobed(refusal)
     assert found.die is not None
     kind = "return" if returning else "entry"
-    return KernelProbe(kind, name, int(found.die), 0, returning, context)
+    return KernelProbe(kind, name, int(found.die), 0, returning, context, module=module)
 
 
-def _in_btf(name: str) -> tuple[BtfProgram, Function]:
-    # The kernel's BTF, and the one function of that name in it.
+def _in_btf(name: str, module: str = "") -> tuple[BtfProgram, Function]:
+    # The BTF of the kernel, or of a module, and the one function of that name in it.
     from fetchc.debuginfo.btf.kernel_program import open_running
 
     try:
-        program = open_running("kernel")
+        program = open_running(_OF_MODULE + module if module else "kernel")
         found = program.functions_named(name)
     except DebugInfoError as unread:
         raise Unprobed(f"the kernel's BTF cannot be read: {unread}") from None

@@ -38,6 +38,7 @@ __all__ = [
 _MAP_CREATE, _UPDATE, _LOOK_UP_BATCH = 0, 2, 24
 _PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
 _OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 15, 17
+_BTF_GET_FD_BY_ID, _BTF_GET_NEXT_ID = 19, 23
 # Byte offsets in struct bpf_prog_info and struct bpf_link_info (of a kprobe): 64 bits each.
 _RECURSION_MISSES, _KPROBE_MISSED = 208, 48
 # BPF_PROG_TYPE_*
@@ -57,6 +58,7 @@ _RETURN = 1  # BPF_F_UPROBE_MULTI_RETURN; config of a probe's event
 _LICENSE = b"GPL"  # reading memory of programs is for programs under it
 _LOG_BYTES = 1 << 24, 1 << 28  # the second where the end of the log is not in the first
 _LOG_END = 1 << 16  # bytes of it that are looked at
+_MODULE_NAME_BYTES = 64  # MODULE_NAME_LEN is 56 on machines of 64 bits
 _NOT_OF_VERIFIER = (errno.EPERM, errno.ENOSYS, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 _ENABLE, _SET_BPF = 0x2400, 0x40042408  # PERF_EVENT_IOC_*
 _EVENT_BYTES = 136  # PERF_ATTR_SIZE_VER8
@@ -186,17 +188,20 @@ class Bpf:
         multi: bool = False,
         kind: str = "probe",
         function: int = 0,
+        module: str = "",
     ) -> int:
         """A program for probes, or for a ``tracepoint``, a ``raw_tracepoint``, a ``perf_event``.
 
-        Or for the ``entry`` or the ``return`` of the kernel's function with that number in its BTF.
-        ``multi``: it is attached to many at once. Raises ProgramRefused where the verifier refuses
-        it, with its reason.
+        Or for the ``entry`` or the ``return`` of the function with that number in the BTF of the
+        kernel, or of its ``module``. ``multi``: it is attached to many at once. Raises
+        ProgramRefused where the verifier refuses it, with its reason.
         """
         flags = _SLEEPABLE if sleepable else 0
         expected = _UPROBE_MULTI if multi else _EXPECTED.get(kind, 0)
+        types = self._module_types(module) if module else None
+        attached = struct.pack("=II", function, types or 0) if function else b""
         try:
-            return self._load(_KINDS[kind], code, flags, expected, function, None)
+            return self._load(_KINDS[kind], code, flags, expected, attached, None)
         except OSError as refused:
             if refused.errno in _NOT_OF_VERIFIER:
                 raise
@@ -204,7 +209,7 @@ class Bpf:
             for size in _LOG_BYTES:  # again, for the reason
                 log = ctypes.create_string_buffer(size)
                 try:
-                    return self._load(_KINDS[kind], code, flags, expected, function, log)
+                    return self._load(_KINDS[kind], code, flags, expected, attached, log)
                 except OSError as again:
                     said = log.value[-_LOG_END:].decode("utf-8", "replace").splitlines()
                     # From Linux 6.4 on the room has the end of a log that is longer.
@@ -212,6 +217,34 @@ class Bpf:
                         break
                     said = []
             raise ProgramRefused(refused, said) from None
+        finally:
+            if types is not None:
+                os.close(types)
+
+    def _module_types(self, module: str) -> int:
+        # Its BTF, among all that the kernel has: their names are in struct bpf_btf_info.
+        number = 0
+        while True:
+            following = ctypes.create_string_buffer(struct.pack("=III", number, 0, 0), 12)
+            self._bpf_in(_BTF_GET_NEXT_ID, following)  # ENOENT behind the last one
+            number = struct.unpack_from("=I", following, 4)[0]
+            try:
+                types = self._bpf(_BTF_GET_FD_BY_ID, struct.pack("=I", number))
+            except OSError as error:
+                if error.errno != errno.ENOENT:  # that of a program, which has just gone
+                    raise
+                continue
+            if self._name_of_types(types) == (module, True):
+                return types
+            os.close(types)
+
+    def _name_of_types(self, types: int) -> tuple[str, bool]:
+        # And whether it is the kernel's, as those of its modules are.
+        name, place = ctypes.create_string_buffer(_MODULE_NAME_BYTES), ctypes.addressof
+        info = struct.pack("=QIIQII", 0, 0, 0, place(name), len(name), 0)
+        held = ctypes.create_string_buffer(info, len(info))
+        self._bpf(_OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", types, len(info), place(held)))
+        return os.fsdecode(name.value), bool(struct.unpack_from("=I", held, len(info) - 4)[0])
 
     def _load(
         self,
@@ -219,7 +252,7 @@ class Bpf:
         code: Code,
         flags: int,
         expected: int,
-        function: int,
+        attached: bytes,
         log: ctypes.Array[ctypes.c_char] | None,
     ) -> int:
         raw = code.bytes()
@@ -242,8 +275,8 @@ class Bpf:
             expected,
         )
         if not code.functions:
-            if function:
-                attributes += struct.pack("=36xI", function)
+            if attached:
+                attributes += bytes(36) + attached
             return self._bpf(_PROG_LOAD, attributes)
         firsts = (0, *code.functions)
         types = self._functions(len(firsts))
@@ -254,8 +287,8 @@ class Bpf:
         listed = ctypes.create_string_buffer(b"".join(infos), 8 * len(infos))
         try:
             attributes += struct.pack("=IIQI", types, 8, place(listed), len(infos))
-            if function:
-                attributes += struct.pack("=16xI", function)
+            if attached:
+                attributes += bytes(16) + attached
             return self._bpf(_PROG_LOAD, attributes)
         finally:
             os.close(types)
