@@ -230,7 +230,8 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
         )
     # Go's results without a name (~r0) are asked for by $ret0, its compiler's own (.dict) never.
     named = [v.name.lstrip("&") for v in visible(site, site.function)]
-    names = [one for one in named if not one.startswith(("~", "."))]
+    # From Go 1.27 on it describes the slots of a string's parts, too (`s.ptr`).
+    names = [one for one in named if not one.startswith("~") and "." not in one]
     close = nearest(name, names)
     listed = ", ".join(filter(None, dict.fromkeys(names)))
     if name == "current" and site.program.in_kernel:
