@@ -651,8 +651,7 @@ def fetch_scalar(checker: Checker, node: Typed, store: Scalar, size: int) -> Fet
                 raise straddles(node.span)
             if low == 0:
                 return Fetch(base, store)
-            bits: Store = Bits(8 * size, low, word)
-            return Fetch(base, bits)
+            return Fetch(base, Bits(8 * size, low, word))
         case Composite():
             raise AssertionError(f"a part of one piece lies in several: {found!r}")
 
@@ -760,9 +759,8 @@ def bit_field(checker: Checker, part: Subobject, described: Plain, node: Typed) 
 
                 raise outside(node.span)
             number = value >> bits.offset & ((1 << width) - 1)
-            store = Scalar("u", 64)
             constant = immediate(checker.site, number, node.span)
-            return Lowered("", Fetch(constant, store), decode, node.type)
+            return Lowered("", Fetch(constant, Scalar("u", 64)), decode, node.type)
 
 
 def _back(found: Memory | InValue | ImplicitValue, by: int) -> Memory | InValue | ImplicitValue:
