@@ -329,7 +329,8 @@ class Walk:
             asm.constant(R1, loop.most)
             asm.place(recorded)
         self._to_entry(R8)
-        entry.entry(loop.text_room(self._room), None if self._cuts else larger)
+        room = loop.text_room(self._room)
+        entry.entry(room, None if self._cuts else larger, compared=loop.twice)
         if loop.twice:
             asm.load(R9, CONTEXT, 0, 8)
             asm.load(R1, R9, loop.at + AGAIN, 2)
@@ -363,11 +364,11 @@ class Walk:
 class _EntryEmitter(StepEmitter):
     """What is recorded of an entry: R8 is where its header would be."""
 
-    def entry(self, room: int, larger: str | None) -> None:
+    def entry(self, room: int, larger: str | None, compared: bool) -> None:
         """All steps; to ``larger`` where a text fills its room, if it is not to be cut."""
         self._room, self._larger = room, larger
         self.no_faults()
-        for at in self._starts_of_texts():
+        for at in self._starts_of_texts() if compared else ():
             self._asm.store_constant(R8, at, 0, WORD)
         for position, step in enumerate(self._steps):
             self.step(position, step)

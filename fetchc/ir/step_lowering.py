@@ -102,8 +102,9 @@ _WORD_BYTES = 8
 _GAP, _GAP_OF_ENTRY = 128, 32
 _LARGEST_JOINED = 512  # bytes of a block with such gaps
 # Contents of a constant size are in the fixed part, up to so many bytes of it: the rooms of texts
-# are all alike, and the first ones too small for them.
-_LARGEST_FIXED = 1 << 15
+# are all alike, and the first ones too small for them. What follows has to be below 32,768, as far
+# as an instruction reaches.
+_LARGEST_FIXED = 1 << 14
 
 
 def steps_of(

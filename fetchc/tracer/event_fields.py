@@ -558,6 +558,12 @@ class ElementFields(Fields):
         start, following = (*walk.start, *self._words), (*walk.next, *cursors)
         return walk.replaced(start=start, next=following, fields=self.listed)
 
+    def of_each(
+        self, value: Deref, count: Callable[[], Shape | int | None], each: int
+    ) -> ElementFields | None:
+        """None: an element of a walk has no walks."""
+        return None
+
     def copied(
         self,
         value: Deref,

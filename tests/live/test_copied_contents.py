@@ -28,7 +28,9 @@ import ("os"; "strconv"; "strings")
 type point struct { x int16; odd bool }
 type record struct { name string; rows []int32; points []point; names []string }
 //go:noinline
-func look(s string, b []byte, words []string, r *record) int { return len(s)+len(b)+len(words) }
+func look(s string, b []byte, words []string, r *record, m map[string]*record) int {
+  return len(s) + len(b) + len(words) + len(m)
+}
 func main() {
   for _, one := range os.Args[1:] {
     n, _ := strconv.Atoi(one)
@@ -38,7 +40,8 @@ func main() {
     for i := range rows {
       rows[i] = int32(i * -3); points[i] = point{int16(i), i % 2 == 1}; names[i] = s[:i % 99]
     }
-    look(s, []byte(s), []string{s, "x"}, &record{s, rows, points, names})
+    r := &record{s, rows, points, names}
+    look(s, []byte(s), []string{s, "x"}, r, map[string]*record{"r": r})
   }
 }
 """
@@ -163,6 +166,11 @@ def names(length: int) -> list[str]:
     return [text(index % 99) for index in range(length)]
 
 
+def few_names(length: int) -> list[str]:
+    """Those of an entry that is looked up."""
+    return names(length)[:4]
+
+
 # By language: the function, and of each expression what it is and the bytes of an element: of a
 # structure and a string, those that it takes of what is copied.
 Whole = Callable[[int], Any]
@@ -170,7 +178,7 @@ CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, tuple[
     "go": (_go, "main.look", {
         "s": (text, 1), "b": (words, 1), "words[0]": (text, 1), "r.name": (text, 1),
         "r.rows": (rows, 4), "s[:len(b)]": (text, 1), "r.points": (points, 64),
-        "r.names": (names, 256),
+        "r.names": (names, 256), 'm["r"].names': (few_names, 256), 'm["r"].points': (points, 64),
     }),
     "rust": (_rust, "copied::look", {
         "s": (text, 1), "words": (rows, 4), "r.name": (text, 1), "r.rows": (rows, 4),
