@@ -169,9 +169,7 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
     """The place of a local or a parameter at a site within the function; Absent where too early."""
     place = _described_place(site, function, variable)
     if variable.kind == "parameter" and optimized_by_gcc(function):
-        from fetchc.check.abi_evidence import unwritten_object
-
-        unwritten = unwritten_object(site, function, place)
+        unwritten = _left_unwritten(site, function, variable, place)
         if unwritten is not None:
             return unwritten
         place = _without_lost_parts(site, function, variable, place)
@@ -373,6 +371,22 @@ def _left_out(site: Site, function: Function, variable: Variable) -> Absent | No
     place = _by_convention(site, function, variable)
     found = passed_place(site, function, variable, place) if isinstance(place, InMemory) else None
     return found if isinstance(found, Absent) else None
+
+
+def _left_unwritten(
+    site: Site, function: Function, variable: Variable, place: Place
+) -> Absent | None:
+    # Of what is still where it was passed: a class at the address in an argument's register.
+    from fetchc.check.abi_evidence import unwritten_object
+    from fetchc.check.probe_site import SiteTypes
+    from fetchc.program.types import StructType
+
+    is_class = isinstance(SiteTypes(site).resolved(variable.type), StructType)
+    if not is_class or not isinstance(place, InMemory) or is_clone(function):
+        return None
+    if place != _by_convention(site, function, variable):
+        return None
+    return unwritten_object(site, function, place)
 
 
 def _by_convention(site: Site, function: Function, variable: Variable) -> Place:
