@@ -44,7 +44,7 @@ from fetchc.tracer.session import Session
 from fetchc.tracer.tables import Row
 from tests.live.test_fetch_values import COMM, KERNEL, Lab
 from tests.live.test_fetch_values import lab as lab
-from tests.live.traced import SECONDS, trace
+from tests.live.traced import SECONDS, running, trace
 from tests.property.test_bpf_programs import unlike, walks
 from tests.support import fetches
 from tests.support.programs import expressions, fixture
@@ -217,6 +217,25 @@ def test_many_kinds_of_events_end_together(
     assert [one["function"] for one in done.objects] == [f"kind_{each}" for each in range(KINDS)]
     assert links[0] >= KINDS
     assert taken[0] < 0.03 * KINDS  # of 0.07 each, one by one
+
+
+def test_many_kinds_of_events_end_together_with_a_killed_trace(kinds: Path) -> None:
+    if "uprobe_multi" not in features.running()[0].features:
+        pytest.skip("links can be pinned without a mounted file system from Linux 6.5 on")
+    with running("--engine", "bpf", "$args", "-x", kinds, "-f", "kind_*") as child:
+        assert child.stderr is not None
+        assert child.stderr.readline().startswith(f"tracing {KINDS} functions")
+        links = sum("uprobe_multi" in path.read_text() for path in _infos(child.pid))
+        assert links == KINDS
+        child.kill()
+        began = time.monotonic()
+        child.wait(SECONDS)
+        taken = time.monotonic() - began
+    assert taken < 0.03 * KINDS  # of 0.07 each, one by one
+
+
+def _infos(pid: int) -> list[Path]:
+    return list(Path(f"/proc/{pid}/fdinfo").iterdir())
 
 
 def test_a_session_has_the_files_that_it_may_have(kinds: Path) -> None:

@@ -44,6 +44,7 @@ from fetchc.tracer.bpf.plan_programs import (
 from fetchc.tracer.bpf.system_calls import (
     Attachment,
     Bpf,
+    PinnedLinks,
     ProgramRefused,
     close_links,
     lift_memory_limit,
@@ -82,6 +83,7 @@ _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
 _COUNTERS = 16  # bytes: records lost, calls forgotten
 _OPEN_CALLS = 1 << 15
 _LONGEST_FIRST = 4  # bytes of an instruction that a function can begin with
+_FEW_LINKS = 8  # of a killed process, which end in less than a second
 _FORK = "sched_process_fork"
 
 
@@ -149,6 +151,7 @@ class BpfSession(Session):
         self._architecture = architecture(os.uname().machine)
         self._machine = machine
         self._bpf = Bpf(machine)
+        self._pinned = PinnedLinks(self._bpf)
         self._bpf_ring = BpfRing(self._bpf.barrier)
         self._ring = self._bpf_ring
         try:
@@ -363,12 +366,15 @@ class BpfSession(Session):
         self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, maps))
         for plan in kernel_plans:
             self._attach_kernel(plan)
+        before = len(self._links)
         for group, points in groups.items():
             if "cookies" in self._rules.features:
                 self._attach_group(group, points)
             else:
                 for one in points:
                     self._attach_group(group, [one])
+        if "uprobe_multi" in self._rules.features and len(self._links) > _FEW_LINKS:
+            self._pinned.add(self._links[before:])
 
     def _walks_caller(self, plan: Plan, probed: ProbedPlace) -> bool:
         # Whether the kernel takes the probed instruction for the first of a function.
@@ -592,7 +598,11 @@ class BpfSession(Session):
         with shielded():
             self._missed = self.missed
             self._running = False
-            close_links(self._links)
+            self._close_links()
+
+    def _close_links(self) -> None:
+        self._pinned.close()
+        close_links(self._links)
 
     @property
     def lost(self) -> int:
@@ -635,7 +645,7 @@ class BpfSession(Session):
                 self._counter_memory.close()
                 self._counter_memory = None
             self._open = self._reading = self._running = False
-            close_links(self._links)
+            self._close_links()
             while self._descriptors:
                 os.close(self._descriptors.pop())
             if self._followed is not None:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attachment",
     "Bpf",
+    "PinnedLinks",
     "ProgramRefused",
     "close_links",
     "lift_memory_limit",
@@ -36,7 +37,7 @@ __all__ = [
 ]
 
 _MAP_CREATE, _UPDATE, _LOOK_UP_BATCH = 0, 2, 24
-_PROG_LOAD, _BTF_LOAD, _LINK_CREATE = 5, 18, 28
+_PROG_LOAD, _OBJ_PIN, _BTF_LOAD, _LINK_CREATE = 5, 6, 18, 28
 _OBJ_GET_INFO_BY_FD, _RAW_TRACEPOINT_OPEN = 15, 17
 _BTF_GET_FD_BY_ID, _BTF_GET_NEXT_ID = 19, 23
 # Byte offsets in struct bpf_prog_info and struct bpf_link_info (of a kprobe): 64 bits each.
@@ -71,6 +72,11 @@ _STATISTICS = ("processed ", "verification time", "stack depth", "mark_precise")
 _GLOBAL_EXPEDITED = 1 << 1  # MEMBARRIER_CMD_GLOBAL_EXPEDITED: a barrier of the caller, too
 _CLOSED_TOGETHER = 128
 _BATCH = 2048  # entries that are read at once: more than a bucket of a hash map has
+# fsopen(2), fsconfig(2), fsmount(2): the same on all machines, include/uapi/asm-generic/unistd.h.
+_FSOPEN, _FSCONFIG, _FSMOUNT = 430, 431, 432
+_CREATE = 6  # FSCONFIG_CMD_CREATE
+_CLOEXEC = 1  # FSOPEN_CLOEXEC, FSMOUNT_CLOEXEC
+_IN_FOLDER = 1 << 14  # BPF_F_PATH_FD, from 6.5 on
 _UNIT = "/sys/bus/event_source/devices/{}/type"
 
 
@@ -340,6 +346,24 @@ class Bpf:
         )
         return [self._bpf(_LINK_CREATE, attributes)]
 
+    def folder(self) -> int:
+        """The root of a new bpf file system, which is mounted nowhere and ends with the file."""
+        number = ctypes.c_uint(_CLOEXEC)
+        opened = self._call(_FSOPEN, ctypes.c_char_p(b"bpf"), number)
+        try:
+            nothing = ctypes.c_void_p(None)
+            command, value = ctypes.c_uint(_CREATE), ctypes.c_int(0)
+            self._call(_FSCONFIG, ctypes.c_int(opened), command, nothing, nothing, value)
+            return self._call(_FSMOUNT, ctypes.c_int(opened), number, ctypes.c_uint(0))
+        finally:
+            os.close(opened)
+
+    def pin(self, file: int, folder: int, name: str) -> None:
+        """Have what ``file`` is of live as long as that name in a :meth:`folder`."""
+        place = ctypes.create_string_buffer(name.encode("ascii"))
+        asked = struct.pack("=QIIi4x", ctypes.addressof(place), file, _IN_FOLDER, folder)
+        self._bpf(_OBJ_PIN, asked)
+
     def attach(
         self, program: int, path: str, point: Attachment, returning: bool, with_cookie: bool
     ) -> list[int]:
@@ -451,6 +475,39 @@ def close_links(links: list[int]) -> None:
     for one in others:
         if one.ident is not None:
             one.join()
+
+
+class PinnedLinks:
+    """Links that end side by side where this process is killed.
+
+    The kernel closes the files of a killed process one by one, and waits for each link: it held on
+    to 194 of them for 13 s. Links with a name in a file system wait for the end of that, which is a
+    work of its own for each of them.
+    """
+
+    def __init__(self, bpf: Bpf) -> None:
+        self._bpf = bpf
+        self._folder: int | None = None
+        self._names: list[str] = []
+
+    def add(self, links: Sequence[int]) -> None:
+        """Pin links, as far as this process may: a mount takes CAP_SYS_ADMIN."""
+        with suppress(OSError):
+            if self._folder is None:
+                self._folder = self._bpf.folder()
+            for link in links:
+                name = str(len(self._names))
+                self._bpf.pin(link, self._folder, name)
+                self._names.append(name)
+
+    def close(self) -> None:
+        """Remove the names: the links end with their files again. Can be called twice."""
+        if self._folder is None:
+            return
+        for name in self._names:
+            os.unlink(name, dir_fd=self._folder)
+        os.close(self._folder)
+        self._folder, self._names = None, []
 
 
 def lift_memory_limit() -> None:
