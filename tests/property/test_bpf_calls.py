@@ -287,6 +287,16 @@ def test_a_number_of_another_call_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     assert numbers() != {2}
 
 
+@pytest.mark.parametrize("version", [(6, 1), (6, 18)])
+def test_a_key_of_returns_is_read_on_each_kernel(version: tuple[int, int]) -> None:
+    # Before Linux 6.6 a return does not know its function, and its records have no address.
+    plan = PLAN.replaced(kind="return")
+    format = format_of(plan, NUMBERED, 7, bpf_rules(version))
+    data = keyed_record(NUMBERED, bytes(key_bytes(NUMBERED)))
+    event = Decoder(format, [plan], RECORDED).event((0, 0, data, 0, len(data), ()))
+    assert (event.comm, event.pid) == ("", 0)
+
+
 # ------------------------------------------------------------------------------
 # Strings of the entry: what it notes, and what the return reads of that.
 

@@ -499,7 +499,7 @@ class BpfSession(Session):
             if self._calls is None:
                 size = open_bytes(noted)
                 calls = self._room("open calls", CALL_BYTES, size, _OPEN_CALLS)
-                self._calls = calls, self._map("array", 4, size, 1)
+                self._calls = calls, self._room("an open call", 4, size, 1, "array")
             call = Call(group.call, *self._calls, noted)
         if group.program is None:
             assert call is not None
@@ -523,9 +523,9 @@ class BpfSession(Session):
             entering=group.entering,
         )
 
-    def _room(self, what: str, key: int, value: int, entries: int) -> int:
+    def _room(self, what: str, key: int, value: int, entries: int, kind: str = "hash") -> int:
         with refusals(f"a map for {what}"):
-            return self._map("hash", key, value, entries)
+            return self._map(kind, key, value, entries)
 
     def _counting_map(self, program: Program, numbers: Iterable[tuple[int, Plan]]) -> Counted:
         aggregate = program.steps[-1]

@@ -240,9 +240,9 @@ def format_of(plan: Plan, program: Program, number: int, rules: BpfRules) -> For
     """The format of the records that ``program`` makes for ``plan``, under that number."""
     rooms = text_rooms(program, rules)
     found = _layout(number, plan.event, program, rooms[-1] if rooms else _NO_ROOM)
-    if plan.kind == "return" and "get_func_ip" not in rules.helpers:
-        return found
-    fields = Field("__probe_ip", ADDRESS, 8, False, None, False), *found.fields
+    fields = found.fields
+    if plan.kind != "return" or "get_func_ip" in rules.helpers:
+        fields = Field("__probe_ip", ADDRESS, 8, False, None, False), *fields
     if not any(one.name == COMM for one in fields):  # in the key of a table, where this is 0
         fields = *fields, Field(COMM, ADDRESS, 4, False, None, True)
     return Format(number, plan.event, fields, found.bpf)
