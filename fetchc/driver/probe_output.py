@@ -16,7 +16,7 @@ from fetchc.emit.probe_definition import (
     group_name,
     verify_event,
 )
-from fetchc.ir.fetch import body
+from fetchc.ir.fetch import Array, Text, body
 from fetchc.program.entities import Named as NamedPlace
 from fetchc.program.types import ArrayType
 from fetchc.quantities import Address, FileOffset
@@ -233,8 +233,14 @@ def named(arguments: Iterable[tuple[str, Compiled]], kernel: Kernel) -> tuple[Na
                     compiled.text,
                     part,
                     values.get(owner) if part.companion else None,
-                    lengths.get(part.suffix) if part.decode.kind in ("text", "bytes") else None,
+                    lengths.get(part.suffix) if _is_counted_text(part) else None,
                     compiled.computed,
                 )
             )
     return tuple(result)
+
+
+def _is_counted_text(part: Part) -> bool:
+    # Whether a length counts its bytes; that of a list of strings counts strings.
+    listed = isinstance(part.fetch.store, Array) and isinstance(part.fetch.store.element, Text)
+    return part.decode.kind in ("text", "bytes") and not listed

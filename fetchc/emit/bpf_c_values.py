@@ -175,7 +175,8 @@ class Values:
             case Array(element, count):
                 if isinstance(element, Text | Bits):
                     what = "texts" if isinstance(element, Text) else "bit fields"
-                    raise self._cannot(item, f"it has no lists of {what}", "ask for an element")
+                    help = "ask for an element, or for `list(…)` of the array"
+                    raise self._cannot(item, f"it has no lists of {what}", help)
                 return self._type(item, element), name, str(count)
             case Symbol():
                 raise self._cannot(item, "it names addresses of the kernel")

@@ -16,7 +16,7 @@ from tests.support.libbpf_programs import built_loader, compiled, hits, static_l
 
 _PATH = "/probed"
 _SECONDS = 300  # to boot with so many files, when the machine is busy
-_TRIPLETS = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
+TRIPLETS = {"x86_64": "x86_64-linux-gnu", "aarch64": "aarch64-linux-gnu"}
 _MULTI = (6, 6)
 _SOURCE = r"""
 #define _SDT_HAS_SEMAPHORES 1
@@ -68,7 +68,7 @@ def test_a_loader_of_libbpf_prints_what_trace_shows(lab_kernel: LabKernel, tmp_p
         pytest.skip("no <sys/sdt.h>: `.ci/setup` installs systemtap-sdt-dev")
     machine = lab_kernel.machine
     architecture = lab_kernel.label.partition("-")[0]
-    libbpf = static_libbpf(architecture, _TRIPLETS[machine.name])
+    libbpf = static_libbpf(architecture, TRIPLETS[machine.name])
     for each in headers:  # beside those of another machine there
         text = each.read_text().replace("<sys/sdt-config.h>", '"sdt-config.h"')
         (tmp_path / each.name).write_text(text)
@@ -84,13 +84,13 @@ def test_a_loader_of_libbpf_prints_what_trace_shows(lab_kernel: LabKernel, tmp_p
         arguments = [probe.compile(one, computes=True) for one in asked]
         text = probe.written("bpf-c", arguments).text.replace(str(probed), _PATH)
         folder = tmp_path / str(number)
-        content |= _built(folder, text, lab_kernel, libbpf, f"loader{number}")
+        content |= loader(folder, text, lab_kernel, libbpf, f"loader{number}")
         texts.append(text)
     many = "uprobe.multi.s" if version(lab_kernel) >= _MULTI else "uprobe"
     assert (f'SEC("{many}' in texts[2], "semaphore at 0x" in texts[2]) == (True, True)
     wrong = texts[0].replace("rdi + ", "rdi + 4 + ").replace("x0 + ", "x0 + 4 + ")
     assert wrong != texts[0]
-    content |= _built(tmp_path / "wrong", wrong, lab_kernel, libbpf, "loader3")
+    content |= loader(tmp_path / "wrong", wrong, lab_kernel, libbpf, "loader3")
     with Guest(lab_kernel, content, _SECONDS) as guest:
         python = interpreter(lab_kernel)
         for number, (function, returns, asked) in enumerate(_ASKED):
@@ -111,13 +111,13 @@ def test_a_loader_of_libbpf_prints_what_trace_shows(lab_kernel: LabKernel, tmp_p
                 assert [one for _, one in hits(printed, wrong)] != expected
 
 
-def _built(
+def loader(
     folder: Path, text: str, lab_kernel: LabKernel, libbpf: list[str], name: str
 ) -> dict[str, bytes]:
-    # The program and its loader, which looks for it in the guest's first directory.
+    """The program and its loader, which looks for it in the guest's first directory."""
     folder.mkdir()
     machine = lab_kernel.machine
-    compiled(folder, text, f"-I/usr/{_TRIPLETS[machine.name]}/include")
+    compiled(folder, text, f"-I/usr/{TRIPLETS[machine.name]}/include")
     own = text.replace("probes.bpf.o", f"{name}.bpf.o")
     (folder / "probes.bpf.c").write_text(own)
     built_loader(folder, own, machine.compiler, libbpf)

@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
+import fetchc
 from fetchc.target.bpf_rules import bpf_rules
 from fetchc.target.kernel_versions import kernel
+from tests.lab.test_bpf_c_programs import TRIPLETS, loader
+from tests.live import test_bpf_c_walks as in_c
 from tests.live.test_walked_containers import (
     CPP,
     CSHARP,
@@ -25,9 +28,10 @@ from tests.live.test_walked_containers import (
     go_program,
 )
 from tests.support.dotnet import ahead_of_time
-from tests.support.kernel_lab import KERNELS, LabKernel, built
+from tests.support.kernel_lab import KERNELS, SOURCES, LabKernel, built
 from tests.support.kernel_lab_guest import Guest
 from tests.support.kernel_lab_python import files, interpreter, libraries, why_no_python
+from tests.support.libbpf_programs import Walked, static_libbpf, walks
 from tests.support.toolchains import require
 
 _SECONDS = 300  # to boot with so many files, when the machine is busy
@@ -110,6 +114,13 @@ def made(command: Sequence[str | Path], program: Path) -> bytes:
     return program.read_bytes()
 
 
+def merged(content: dict[str, bytes], programs: dict[str, _Program]) -> dict[str, bytes]:
+    """All files of a guest."""
+    for one in programs.values():
+        content = content | one.files
+    return content
+
+
 def wrong(hit: dict[str, Any], call: dict[str, Any], loops: bool) -> str:
     """How a hit differs from what the program has.
 
@@ -142,9 +153,7 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
     if reason := why_no_python(lab_kernel):
         pytest.skip(reason)
     programs = _programs(lab_kernel, tmp_path)
-    content = files(lab_kernel)
-    for one in programs.values():
-        content = content | one.files
+    content = merged(files(lab_kernel), programs)
     python = interpreter(lab_kernel)
     loops = "loops" in bpf_rules(kernel(lab_kernel.release).version).features
     with Guest(lab_kernel, content, _SECONDS, _MEBIBYTES) as guest:
@@ -165,3 +174,65 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
                 for hit, call in zip(hits, calls, strict=True):
                     asked = {label: call[label] for label in some}
                     assert wrong(hit, asked, loops) == "", (lab_kernel.label, name)
+
+
+def wrong_in_c(label: str, found: Walked, wanted: object, loops: bool) -> str:
+    """As :func:`wrong`, of what a loader of libbpf prints."""
+    if loops:
+        return in_c.wrong(label, found, wanted, MAPS_OF_GO | TABLES_OF_RUST)
+    if found.changed or found.failed:
+        return f"{label}: {found}"
+    whole = in_c.expected(wanted)
+    others = [one for one in in_c.by_name(label, found.entries) if one not in whole]
+    if others or (found.ended and bool(whole) > bool(found.entries)):
+        return f"{label}: {found} for {whole}"
+    return ""
+
+
+@pytest.mark.long
+def test_walks_in_c_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
+    if reason := why_no_python(lab_kernel):
+        pytest.skip(reason)
+    libbpf = static_libbpf(lab_kernel.label.partition("-")[0], TRIPLETS[lab_kernel.machine.name])
+    programs = _programs(lab_kernel, tmp_path)
+    programs.pop("dotnet", None)  # its code is in an image that Mono maps
+    loops = "loops" in bpf_rules(kernel(lab_kernel.release).version).features
+    content = {**files(lab_kernel), "run_loader.py": (SOURCES / "run_loader.py").read_bytes()}
+    with Guest(lab_kernel, merged(content, programs), _SECONDS, _MEBIBYTES) as guest:
+        said: dict[str, list[str]] = {}
+        for name, one in programs.items():
+            guest.run(*one.words, _SEED, "/said")
+            said[name] = list(json.loads(guest.read("/said").splitlines()[0]))
+    asked: list[tuple[str, _Program, list[str], str]] = []
+    for name, one in programs.items():
+        path = tmp_path / "probed" / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(one.files[name])
+        labels = [label for label in said[name] if label not in in_c.NOT_COMPARED]
+        probe = fetchc.open(str(path)).probe(one.function, kernel=lab_kernel.release)
+        together = _TOGETHER if loops else 1
+        for start in range(0, len(labels), together):
+            some = labels[start : start + together]
+            arguments = [
+                probe.compile(f"v{n}={label}", computes=True) for n, label in enumerate(some)
+            ]
+            text = probe.written("bpf-c", arguments).text.replace(str(path), f"/{name}")
+            number = f"loader{len(asked)}"
+            content |= loader(tmp_path / number, text, lab_kernel, libbpf, number)
+            asked.append((name, one, some, text))
+    python = interpreter(lab_kernel)
+    differences = []
+    with Guest(lab_kernel, merged(content, programs), _SECONDS, _MEBIBYTES) as guest:
+        for position, (name, one, some, text) in enumerate(asked):
+            command = (*one.words, _SEED, "/said")
+            printed = guest.run(python, "/run_loader.py", f"/loader{position}", *command)
+            calls = [json.loads(line) for line in guest.read("/said").splitlines()]
+            hits = walks(printed, text)
+            if len(hits) != len(calls):
+                differences.append((name, " ".join(some), printed))
+                continue
+            for hit, call in zip(hits, calls, strict=True):
+                for at, label in enumerate(some):
+                    if reason := wrong_in_c(label, hit[f"v{at}"], call[label], loops):
+                        differences.append((name, label, reason))
+    assert differences == []

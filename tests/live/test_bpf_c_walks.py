@@ -28,7 +28,7 @@ from tests.support.tracefs import require_uprobes
 pytestmark = pytest.mark.live
 
 _BITS = ("a.mm[:7]",)  # its values are the bits of a floating-point number, its keys characters
-_NOT_COMPARED = frozenset(
+NOT_COMPARED = frozenset(
     (
         # The program does not look at what an element is, as the warning says.
         "o.held[:9].(string)", "list(o.each, 9).(string)", "e.1.Some.0[:].Name.0",
@@ -107,15 +107,13 @@ def printed(
 
 def wrong(label: str, found: Walked, wanted: object, unordered: frozenset[str]) -> str:
     """How the entries differ from what the program says; empty where they do not."""
-    entries = [by_name(label, one) for one in found.entries]
-    if found.changed:
-        return f"{label} has changed"
+    entries, whole = by_name(label, found.entries), expected(wanted)
+    if found.changed or found.failed:
+        return f"{label}: {found}"
     if not isinstance(wanted, list):
-        expected = [] if wanted is None else [flat({"value": wanted})]
-        return "" if entries == expected else f"{label}: {entries} for {expected}"
+        return "" if entries == whole else f"{label}: {entries} for {whole}"
     bound = re.search(r"\[:([0-9]+)\]|, ([0-9]+)\)", label)
     most = containers.MOST if bound is None else int(bound[1] or bound[2])
-    whole = [flat(one if is_pair(one) else {"value": one}) for one in wanted]
     if (found.count, len(entries)) != (len(whole), min(most, len(whole))):
         return f"{label}: {len(entries)} of {found.count}, not of {len(whole)}"
     if label not in unordered:
@@ -124,8 +122,11 @@ def wrong(label: str, found: Walked, wanted: object, unordered: frozenset[str]) 
     return f"{label}: {left} for {whole}" if left else ""
 
 
-def is_pair(one: object) -> bool:
-    return isinstance(one, dict) and set(one) == {"key", "value"}
+def expected(wanted: object) -> list[dict[str, str | None]]:
+    """The entries that the program has; of a look-up one, or none."""
+    listed = wanted if isinstance(wanted, list) else [] if wanted is None else [wanted]
+    pairs = [isinstance(one, dict) and set(one) == {"key", "value"} for one in listed]
+    return [flat(one if pair else {"value": one}) for one, pair in zip(listed, pairs, strict=True)]
 
 
 def flat(value: object, name: str = "") -> dict[str, str | None]:
@@ -142,17 +143,20 @@ def flat(value: object, name: str = "") -> dict[str, str | None]:
     return {name: str(int(value) if isinstance(value, bool) else value)}
 
 
-def by_name(label: str, entry: dict[str, str | None]) -> dict[str, str | None]:
-    """An entry without the lengths of its strings."""
-    shown = {
-        name: value
-        for name, value in entry.items()
-        if not (name.endswith("_len") and name.removesuffix("_len") in entry)
-    }
-    if label in _BITS:
-        number = struct.unpack("d", struct.pack("Q", int(shown["value"] or "", 16)))[0]
-        shown = {"key": chr(int(shown["key"] or "")), "value": f"{number:g}"}
-    return shown
+def by_name(label: str, entries: list[dict[str, str | None]]) -> list[dict[str, str | None]]:
+    """Entries without the lengths of their strings."""
+    listed = []
+    for entry in entries:
+        shown = {
+            name: value
+            for name, value in entry.items()
+            if not (name.endswith("_len") and name.removesuffix("_len") in entry)
+        }
+        if label in _BITS:
+            number = struct.unpack("d", struct.pack("Q", int(shown["value"] or "", 16)))[0]
+            shown = {"key": chr(int(shown["key"] or "")), "value": f"{number:g}"}
+        listed.append(shown)
+    return listed
 
 
 def check(
@@ -161,7 +165,7 @@ def check(
     function: str,
     at: str | None = None,
     unordered: frozenset[str] = frozenset(),
-    left_out: frozenset[str] = _NOT_COMPARED,
+    left_out: frozenset[str] = NOT_COMPARED,
 ) -> None:
     require_uprobes()
     program = build(folder)
@@ -192,7 +196,7 @@ def test_lists_of_c(tmp_path: Path) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("command", ["g++ -O1", "clang++ -fstandalone-debug -stdlib=libc++"])
 def test_containers_of_cpp(command: str, tmp_path: Path) -> None:
-    left_out = _STRINGS if "libc++" in command else _NOT_COMPARED
+    left_out = _STRINGS if "libc++" in command else NOT_COMPARED
     check(cpp_containers(command), tmp_path, "look", left_out=left_out)
 
 

@@ -87,10 +87,11 @@ def hits(printed: str, text: str) -> list[tuple[str, dict[str, str | None]]]:
 class Walked:
     """What the loader printed of a walk: ``entries`` of ``count``; None is a fault.
 
-    ``failed``: the walk came to what could not be read.
+    ``ended``: it came to the last one. ``failed``: it came to what could not be read.
     """
 
     count: int
+    ended: bool
     changed: bool
     failed: bool
     entries: list[dict[str, str | None]]
@@ -111,10 +112,10 @@ def walks(printed: str, text: str) -> list[dict[str, Walked]]:
         faults, hit = int(line[1], 16), {}
         for entry, name, bit in members:
             names, each = entries[entry]
-            one = re.search(rf" {name}=\d+ of (\d+)( changed)?((?:{each})*)", line[2])
+            one = re.search(rf" {name}=\d+ of (\d+)(\.\.\.)?( changed)?((?:{each})*)", line[2])
             assert one is not None, line[2]
             listed = []
-            for groups in re.findall(each, one[3]):
+            for groups in re.findall(each, one[4]):
                 unread, values = int(groups[0], 16), groups[1:]
                 listed.append(
                     {
@@ -123,6 +124,6 @@ def walks(printed: str, text: str) -> list[dict[str, Walked]]:
                     }
                 )
             failed = bool(faults >> int(bit) & 1)
-            hit[name] = Walked(int(one[1]), one[2] is not None, failed, listed)
+            hit[name] = Walked(int(one[1]), one[2] is None, one[3] is not None, failed, listed)
         hits.append(hit)
     return hits
