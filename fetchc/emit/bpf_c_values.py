@@ -127,6 +127,16 @@ class Values:
         declared = f"{kind} {name}[{count}]" if count else f"{kind} {name}"
         return f"    {declared};  // bit {bit}: {self._comment(member.item)}"
 
+    def size(self) -> int:
+        """The bytes of all members together."""
+        total = 0
+        for member in self.members:
+            kind, _, count = self._declaration(member)
+            each = 1 if kind in ("char", "bool") else int(kind[3:]) // 8
+            text_bytes = count.replace("TEXT_BYTES", str(self._text_bytes))
+            total += each * int(text_bytes or 1)
+        return total
+
     def reads(self, bits: Sequence[int]) -> list[str]:
         """The statements that read those members."""
         # A text comes after its length, which says how much is read.

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from fetchc.diag.diagnostic import reject
 from fetchc.emit.bpf_c_values import Values, filled, total
 from fetchc.ir.fetch import Fetch, Image, Register, Word
 from fetchc.ir.step_lowering import steps_of
@@ -70,6 +71,13 @@ class WalkWriter:
         self._cursors = [f"e->{_free(f'{name}_{stem}', taken)}" for stem in stems]
         at = self._places or self._cursors[:1]
         self._of_entry = Values(event, item.entry, "entry", at)
+        most = table("backend/libbpf")["text"]["most_entry_bytes"]
+        if (size := self._of_entry.size() * walk.most) > most:
+            raise reject(
+                "FC0514",
+                f"the entries of `{item.name}` have {size} bytes, and an event holds {most}",
+                help="ask for fewer entries, or for a member of each",
+            )
 
     @property
     def _text(self) -> str:
@@ -192,6 +200,8 @@ class WalkWriter:
         if loop.writing is not None:
             lines.append(f"bool writing = {before.text(loop.writing)};")
             differs.append(f"writing || {after.operand(loop.writing)}")
+        if differs:
+            again.append(f"e->{own['changed']} = {' || '.join(differs)};")
         rounds = min(loop.rounds, loop.rounds if loops else _ROUNDS_UNROLLED)
         return filled(
             "walk_call",
@@ -206,8 +216,7 @@ class WalkWriter:
                 name=self._name,
                 rounds=rounds,
             ),
-            check="\n".join(_indented(_indented(_indented(again)))),
-            differs=" || ".join(differs) or "false",
+            check="\n".join(["", *_indented(_indented(_indented(again)))]) if again else "",
             bit=self._bit,
         )
 

@@ -21,7 +21,9 @@ def main() -> None:
         raise SystemExit("the loader has ended")
     subprocess.run(program, check=True)
     while select.select([child.stdout], [], [], _QUIET_SECONDS)[0]:
-        os.write(1, child.stdout.read(4096))
+        if not (printed := child.stdout.read(4096)):
+            raise SystemExit("the loader has ended")
+        os.write(1, printed)
     child.kill()
     child.wait()
 

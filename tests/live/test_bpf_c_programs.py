@@ -225,6 +225,15 @@ func main() { fmt.Println(run()) }
 """
 
 
+def walked_rows(record: bytes) -> list[int]:
+    """The entries of the walk in a record of the test below."""
+    count, many, ended, changed = struct.unpack_from("QI??", record, 64)
+    assert (count, ended, changed) == (many, True, False)
+    entries = [struct.unpack_from("Qi", record, 80 + 16 * number) for number in range(many)]
+    assert not any(faults for faults, _ in entries)
+    return [value for _, value in entries]
+
+
 @pytest.mark.long  # Go compiles cilium/ebpf
 @pytest.mark.parametrize("wanted", [0, 1])
 def test_cilium_ebpf_sets_the_constant_and_reads_the_events(wanted: int, tmp_path: Path) -> None:
@@ -234,7 +243,8 @@ def test_cilium_ebpf_sets_the_constant_and_reads_the_events(wanted: int, tmp_pat
         pytest.skip("no cilium/ebpf with VariableSpec in .toolchains/kernels: .ci/lab fetches it")
     binary = c_program(tmp_path)
     probe = fetchc.open(str(binary)).probe("work")
-    text = probe.written("bpf-c", [probe.compile(one) for one in ("n", "row=it->row")]).text
+    asked = ("n", "row=it->row", "rows=list(it, next).row[0]")
+    text = probe.written("bpf-c", [probe.compile(one, computes=True) for one in asked]).text
     compiled(tmp_path, text)
     source = text.partition("Go type of the structure.\n\n")[2].partition("*/")[0]
     for right, own in (
@@ -257,6 +267,7 @@ def test_cilium_ebpf_sets_the_constant_and_reads_the_events(wanted: int, tmp_pat
             child.kill()
     values = [struct.unpack_from("4i", one, 44) for one in found]
     assert values == ([] if wanted else [(-4, 7, 8, -9), (5, -1, 0, 1), (6, -1, 0, 1)])
+    assert [walked_rows(one) for one in found] == ([] if wanted else [[7, -1], [-1], [-1]])
 
 
 # ------------------------------------------------------------------------------

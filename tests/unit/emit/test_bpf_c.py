@@ -205,10 +205,17 @@ def test_another_number_of_entries_after_a_walk_is_a_change() -> None:
     assert "if (number >= 32)\n        return 1;" in found
 
 
-def test_what_is_not_in_the_entry_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        (item(Deref(Register("si"), 8)), "it is not in the entry of the container"),
+        (item(Deref(Cursor(0), 8), Array(S32, 4096)), "have 524288 bytes, and an event holds"),
+    ],
+)
+def test_entries_that_it_cannot_carry_are_refused(entry: Item, why: str) -> None:
     with pytest.raises(CompileError) as refused:
-        text(event(walked(item(Deref(Register("si"), 8)))))
-    assert "it is not in the entry of the container" in str(refused.value)
+        text(event(walked(entry)))
+    assert why in str(refused.value)
 
 
 @pytest.mark.parametrize("format", sorted({*FORMATS} - {*WALKING}))
