@@ -72,6 +72,7 @@ def write(events: Sequence[Event]) -> Written:
         ("multiply_u64(", "multiply_unsigned"),
         ("remainder_of(", "remainder"),
         ("quotient(", "quotient"),
+        ("sum_of(", "sum_of"),
         ("read_text(", f"read_text{sleepable}"),
         ("pointer(", "pointer"),
         ("read(", f"read{sleepable}"),
@@ -180,7 +181,7 @@ class _Program:
         for bit, member in enumerate(self._values.members):
             walk = member.item.fetch.value
             if isinstance(walk, Walk):
-                parts = self._values, member.item, walk, bit
+                parts = self._values.names, member.item, walk, bit
                 self._walks[bit] = WalkWriter(event, group.name, *parts)
 
     def text(self, loops: bool) -> str:
@@ -189,12 +190,10 @@ class _Program:
         bits = range(len(values.members))
         members = [walks[bit].members() if bit in walks else values.declared(bit) for bit in bits]
         reads = values.reads([bit for bit in bits if bit not in walks])
-        reads += [one.call(loops) for one in walks.values()]
+        reads += [one.call() for one in walks.values()]
         program = filled(
             "program",
-            registers="".join(
-                [f"    __u64 {name} = ctx->{one};\n" for name, one in values.registers.items()]
-            ),
+            registers=values.declared_registers(),
             name=self.group.name,
             section=self.group.section,
             context=self.machine["structure"],
@@ -204,8 +203,9 @@ class _Program:
         structure = filled(
             "event", name=self.group.name, number=self.group.number, members="\n".join(members)
         )
-        entries, rounds = ([make(one) for one in walks.values()] for make in _OF_A_WALK)
-        return "\n\n".join([*entries, structure, *rounds, program])
+        entries = [one.structure() for one in walks.values()]
+        functions = [text for one in walks.values() for text in (one.round(), one.walk(loops))]
+        return "\n\n".join([*entries, structure, *functions, program])
 
     def case(self) -> str:
         """What the loader for libbpf does with an event: it prints the values."""
@@ -220,6 +220,3 @@ class _Program:
                 ]
             ),
         )
-
-
-_OF_A_WALK = (WalkWriter.structure, WalkWriter.function)

@@ -40,7 +40,8 @@ from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Any
 
     from fetchc.diag.diagnostic import CompileError
     from fetchc.emit.output_formats import Event, Item
@@ -111,7 +112,7 @@ class Values:
                 f"the format `bpf-c` has {text['fault_bits']} fault bits, not {len(self.members)}",
                 help="ask for fewer values an event",
             )
-        self._machine = table("backend/libbpf")["machines"][event.machine]
+        self.machine: Mapping[str, Any] = table("backend/libbpf")["machines"][event.machine]
         self._arch = table(f"arch/{event.machine}")
         self._text_bytes: int = text["text_bytes"]
         # Variables with what the members of the context hold: clang would compute addresses of
@@ -126,6 +127,11 @@ class Values:
         kind, name, count = self._declaration(member)
         declared = f"{kind} {name}[{count}]" if count else f"{kind} {name}"
         return f"    {declared};  // bit {bit}: {self._comment(member.item)}"
+
+    def declared_registers(self) -> str:
+        """The declarations of the variables with registers."""
+        listed = self.registers.items()
+        return "".join([f"    __u64 {name} = ctx->{member};\n" for name, member in listed])
 
     def size(self) -> int:
         """The bytes of all members together."""
@@ -363,9 +369,9 @@ class Values:
                 assert_never(base)
 
     def _register(self, item: Item, name: str) -> str:
-        if name not in self._machine["registers"]:
+        if name not in self.machine["registers"]:
             raise self._cannot(item, f"it has no register `{name}`")
-        member: str = self._machine["registers"][name]
+        member: str = self.machine["registers"][name]
         variable = member if member.isidentifier() else name
         self.registers[variable] = member
         return variable

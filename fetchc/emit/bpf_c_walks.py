@@ -4,6 +4,9 @@ What a round computes are the steps that :mod:`fetchc.ir.step_lowering` makes of
 are structures in the event, of which each has fault bits of its own. The words that a round leaves
 to the next one are in the event, too: the verifier knows nothing of the numbers there, so that one
 round is to it as another.
+
+A container is walked twice, into the same memory: where other threads have not changed it, the sum
+of all words of the entries is the same after both walks.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from fetchc.emit.output_formats import Event, Item
     from fetchc.ir.fetch import Walk
@@ -46,21 +49,21 @@ class WalkWriter:
     """Writes one walk; ``bit`` is its fault bit: the walk came to what cannot be read."""
 
     def __init__(
-        self, event: Event, program: str, values: Values, item: Item, walk: Walk, bit: int
+        self, event: Event, program: str, names: Mapping[str, str], item: Item, walk: Walk, bit: int
     ) -> None:
         arch = table(f"arch/{event.machine}")
         registers = arch["stack_pointer"]["register"], arch["result"]["register"]
         (loop,) = steps_of([("", Fetch(walk.replaced(fields=()), Word()))], *registers).steps
         assert isinstance(loop, Loop)
         self._loop = loop
-        self._values = values
+        self._values = Values(event, (), "e")
         self._item = item
         self._bit = bit
-        self._name = name = values.names[item.name]
-        taken = set(values.names.values())
+        self._name = name = names[item.name]
+        taken = set(names.values())
         self._own = {
             word: _free(f"{name}_{word}", taken)
-            for word in ("count", "entries", "ended", "changed")
+            for word in ("count", "entries", "ended", "changed", "sum")
         }
         self._program = program
         self._entry = f"{program}_{name}_entry"
@@ -91,6 +94,7 @@ class WalkWriter:
     def members(self) -> str:
         """The members of the event."""
         words = [one.removeprefix("e->") for one in self._cursors]
+        words.append(self._own["sum"])
         return filled(
             "walk_members",
             **self._own,
@@ -102,7 +106,7 @@ class WalkWriter:
             words=", ".join(words),
         )
 
-    def function(self) -> str:
+    def round(self) -> str:
         """The function that does a round, and returns 1 where it is the last one."""
         loop = self._loop
         reads_of_entry = self._of_entry.reads(range(len(self._of_entry.members)))
@@ -132,7 +136,7 @@ class WalkWriter:
             found = steps.text(loop.found)
             lines += ["", f"    if ({found}) {{", *_indented(entry), "    }"]
         return filled(
-            "walk_function",
+            "walk_round",
             program=self._program,
             name=self._name,
             text=self._text,
@@ -150,6 +154,9 @@ class WalkWriter:
             reads="\n".join(reads),
             entries=own["entries"],
         ).split("\n")
+        if loop.twice:
+            total = f"sum_of(e->{own['sum']}, entry, sizeof(*entry))"
+            record.append(f"    e->{own['sum']} = {total};")
         if loop.count is not None:
             return [*lines, "", f"    if (number >= {loop.most})", "        return 1;", *record]
         lines += ["", f"    e->{own['count']}++;", f"    if (number < {loop.most}) {{"]
@@ -172,8 +179,18 @@ class WalkWriter:
         for number, (cursor, _) in enumerate(moved, 1):
             yield f"    {cursor} = next{number};"
 
-    def call(self, loops: bool) -> str:
-        """What walks, in the program; ``loops``: the kernel has bpf_loop."""
+    def call(self) -> str:
+        """The statements of the program that walk."""
+        return filled(
+            "walk_twice" if self._loop.twice else "walk_once",
+            **self._own,
+            text=self._text,
+            program=self._program,
+            name=self._name,
+        )
+
+    def walk(self, loops: bool) -> str:
+        """The function that walks from the start; ``loops``: the kernel has bpf_loop."""
         loop, own = self._loop, self._own
         begin = _Statements(loop.begin, loop.start, self._start)
         lines = begin.lines(0, len(loop.begin))
@@ -201,22 +218,24 @@ class WalkWriter:
             lines.append(f"bool writing = {before.text(loop.writing)};")
             differs.append(f"writing || {after.operand(loop.writing)}")
         if differs:
-            again.append(f"e->{own['changed']} = {' || '.join(differs)};")
+            again.append(f"e->{own['changed']} |= {' || '.join(differs)};")
         rounds = min(loop.rounds, loop.rounds if loops else _ROUNDS_UNROLLED)
+        call = filled(
+            "walk_by_helper" if loops else "walk_by_loop",
+            program=self._program,
+            name=self._name,
+            rounds=rounds,
+        )
         return filled(
-            "walk_call",
+            "walk_from_start",
             **own,
             text=self._text,
             program=self._program,
             name=self._name,
-            begin="\n".join(_indented(_indented(lines))),
-            rounds=filled(
-                "walk_by_helper" if loops else "walk_by_loop",
-                program=self._program,
-                name=self._name,
-                rounds=rounds,
-            ),
-            check="\n".join(["", *_indented(_indented(_indented(again)))]) if again else "",
+            context=self._values.machine["structure"],
+            registers=self._values.declared_registers() or "    (void)ctx;\n",
+            begin="\n".join(_indented(lines)),
+            rounds="\n".join(_indented(_indented([call, *again]))),
             bit=self._bit,
         )
 

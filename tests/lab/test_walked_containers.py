@@ -203,7 +203,8 @@ def test_walks_in_c_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> Non
         for name, one in programs.items():
             guest.run(*one.words, _SEED, "/said")
             said[name] = list(json.loads(guest.read("/said").splitlines()[0]))
-    asked: list[tuple[str, _Program, list[str], str]] = []
+    python = interpreter(lab_kernel)
+    differences = []
     for name, one in programs.items():
         path = tmp_path / "probed" / name
         path.parent.mkdir(exist_ok=True)
@@ -211,28 +212,29 @@ def test_walks_in_c_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> Non
         labels = [label for label in said[name] if label not in in_c.NOT_COMPARED]
         probe = fetchc.open(str(path)).probe(one.function, kernel=lab_kernel.release)
         together = _TOGETHER if loops else 1
+        asked: list[tuple[list[str], str]] = []
+        loaders = merged(content, {name: one})
         for start in range(0, len(labels), together):
             some = labels[start : start + together]
             arguments = [
                 probe.compile(f"v{n}={label}", computes=True) for n, label in enumerate(some)
             ]
             text = probe.written("bpf-c", arguments).text.replace(str(path), f"/{name}")
-            number = f"loader{len(asked)}"
-            content |= loader(tmp_path / number, text, lab_kernel, libbpf, number)
-            asked.append((name, one, some, text))
-    python = interpreter(lab_kernel)
-    differences = []
-    with Guest(lab_kernel, merged(content, programs), _SECONDS, _MEBIBYTES) as guest:
-        for position, (name, one, some, text) in enumerate(asked):
-            command = (*one.words, _SEED, "/said")
-            printed = guest.run(python, "/run_loader.py", f"/loader{position}", *command)
-            calls = [json.loads(line) for line in guest.read("/said").splitlines()]
-            hits = walks(printed, text)
-            if len(hits) != len(calls):
-                differences.append((name, " ".join(some), printed))
-                continue
-            for hit, call in zip(hits, calls, strict=True):
-                for at, label in enumerate(some):
-                    if reason := wrong_in_c(label, hit[f"v{at}"], call[label], loops):
-                        differences.append((name, label, reason))
+            stem = f"{name}_{start}"
+            loaders |= loader(tmp_path / stem, text, lab_kernel, libbpf, stem)
+            asked.append((some, text))
+        with Guest(lab_kernel, loaders, _SECONDS, _MEBIBYTES) as guest:
+            for number, (some, text) in enumerate(asked):
+                command = (*one.words, _SEED, "/said")
+                stem = f"/{name}_{number * together}"
+                printed = guest.run(python, "/run_loader.py", stem, *command)
+                calls = [json.loads(line) for line in guest.read("/said").splitlines()]
+                hits = walks(printed, text)
+                assert len(hits) == len(calls), (name, some, printed)
+                differences += [
+                    (name, reason)
+                    for hit, call in zip(hits, calls, strict=True)
+                    for at, label in enumerate(some)
+                    if (reason := wrong_in_c(label, hit[f"v{at}"], call[label], loops))
+                ]
     assert differences == []

@@ -209,3 +209,52 @@ def test_maps_of_go(version: str, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_containers_of_rust(tmp_path: Path) -> None:
     check(rust_containers, tmp_path, "look", "body", containers.TABLES_OF_RUST)
+
+
+@pytest.mark.long
+def test_what_another_thread_changes_is_marked(tmp_path: Path) -> None:
+    require_uprobes()
+    require("g++")
+    source, program = tmp_path / "changing.cc", tmp_path / "changing"
+    source.write_text(containers.CHANGING)
+    command = ["g++", "-g", "-O1", "-pthread", "-o", str(program), str(source)]
+    subprocess.run(command, check=True, timeout=SECONDS)
+    labels = ["list(a.head, next).value", "a.m[:]", "a.l[:]", "list(a.v)"]
+    marked, plain, mixed, unmarked = marks(program, labels)
+    assert min(marked, plain, mixed) > 0
+    assert not unmarked
+    # Without the second walk, there are some.
+    *_, unmarked = marks(program, labels, ("e->v{}_sum != sum || ", ""))
+    assert unmarked
+
+
+def marks(
+    program: Path, labels: Sequence[str], change: tuple[str, str] = ("", "")
+) -> tuple[int, int, int, int]:
+    """Of the containers how many are marked, how many are not, and which of them are mixtures.
+
+    ``change`` is replaced in the C, with the number of each label.
+    """
+    probe = fetchc.open(str(program)).probe("look")
+    asked = [probe.compile(f"v{n}={label}", computes=True) for n, label in enumerate(labels)]
+    text = probe.written("bpf-c", asked).text
+    for number in range(len(labels)) if change[0] else ():
+        assert change[0].format(number) in text
+        text = text.replace(change[0].format(number), change[1])
+    compiled(program.parent, text)
+    counts = [[0, 0], [0, 0]]  # by whether it is marked, and whether it is a mixture
+    for _ in range(20):  # where both threads share a processor, little changes meanwhile
+        with attached(program.parent, text) as child:
+            try:
+                subprocess.run([program], check=True, timeout=SECONDS)
+                shown = quiet(child).decode()
+            finally:
+                child.kill()
+        for hit in walks(shown, text):
+            for one in hit.values():
+                values = [int(entry["value"] or 0) for entry in one.entries]
+                assert len(values) == 30
+                counts[one.changed][containers.of_no_moment(values)] += 1
+        if min(sum(counts[True]), sum(counts[False]), counts[True][True]) > 0:
+            break
+    return sum(counts[True]), sum(counts[False]), counts[True][True], counts[False][True]

@@ -173,7 +173,7 @@ def walked(*entry: Item, count: Value | None = None, name: str = "v") -> Item:
 @pytest.mark.parametrize(
     ("version", "call"),
     [
-        ("5.17", "        bpf_loop(4096, walk_e_v, &context, 0);"),
+        ("5.17", "        bpf_loop(4096, round_e_v, context, 0);"),
         ("5.10", "for (__u32 round = 0; round < 48; round++)"),
     ],
 )
@@ -183,17 +183,18 @@ def test_the_rounds_of_a_walk_are_calls_of_a_function(version: str, call: str) -
     for line in (
         "    __s32 value;  // bit 0: value\n};\n\nstruct e_event {",
         "    struct e_v_entry v[32];  // bit 0: the walk came to what cannot be read\n",
-        "static long walk_e_v(__u32 round, void *context)\n",
+        "static long round_e_v(__u32 round, void *context)\n",
         "    if (e->v_place == 0) {\n        e->v_ended = true;\n        return 1;\n    }\n",
         "    unread |= read(&loaded1, 8, e->v_place);\n    if (unread) {\n"
         "        e->faults |= 1ULL << 0;\n        return 1;\n    }\n",
         "        if (read(&entry->value, sizeof(entry->value), e->v_place + 8))\n"
         "            entry->faults |= 1ULL << 0;\n",
         "    e->v_place = loaded1;\n",
-        "        e->v_place = rdi;\n",
+        "    __u64 rdi = ctx->rdi;\n    struct e_event *e = *context;\n",
         call,
     ):
         assert line in found
+    assert found.count("        walk_e_v(ctx, &context);\n") == 2
 
 
 def test_another_number_of_entries_after_a_walk_is_a_change() -> None:
@@ -201,7 +202,7 @@ def test_another_number_of_entries_after_a_walk_is_a_change() -> None:
     found = text(event(counted.replaced(entry=(item(Deref(Cursor(0), 8)),)), taken))
     assert "__s32 v_count;" in found  # the member's name is the user's
     assert "e->v_count_ = e->v_word1;" in found
-    assert "e->v_changed = e->v_word1 != e->v_count_ || (e->v_ended && " in found
+    assert "e->v_changed |= e->v_word1 != e->v_count_ || (e->v_ended && " in found
     assert "if (number >= 32)\n        return 1;" in found
 
 
