@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WalkWriter"]
 
-_ROUNDS_UNROLLED = 48  # of a walk, where the verifier follows each round: 5.10 refuses more
+_FOLLOWED = 48  # rounds of a walk, where the verifier follows each: as those of emit.bpf_walks
 _HALF = 1 << 63
 _PLAIN = 1 << 31  # from there on, a constant of C needs a suffix
 
@@ -219,7 +219,7 @@ class WalkWriter:
             differs.append(f"writing || {after.operand(loop.writing)}")
         if differs:
             again.append(f"e->{own['changed']} |= {' || '.join(differs)};")
-        rounds = min(loop.rounds, loop.rounds if loops else _ROUNDS_UNROLLED)
+        rounds = min(loop.rounds, loop.rounds if loops else _FOLLOWED)
         call = filled(
             "walk_by_helper" if loops else "walk_by_loop",
             program=self._program,

@@ -417,7 +417,7 @@ class Decode(Record):
     ``kind``: integer, bool, char, enum, float, pointer, reference (a pointer that is null where it
     is 0), symbol, text, address (a number that people read in hexadecimal), utf-16 (a text in
     units of two bytes), bytes (as a text with a length, of any bytes), turned (an integer whose
-    bytes are in the order of the network, for a trace alone).
+    bytes are in the order of the network, for a trace alone), list (what a walk finds).
     ``bits`` is the width of the value (a signed bit field is extended from it),
     ``signed`` whether it is. ``enumerators`` for enums. ``count`` for lists: the kernel
     prints a list of that many. ``limit`` is a text's greatest length in bytes, where the type
