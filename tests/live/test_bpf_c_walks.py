@@ -27,7 +27,20 @@ from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
 
-_BITS = ("a.mm[:7]",)  # its values are the bits of a floating-point number, its keys characters
+
+def character(shown: str) -> str:
+    return chr(int(shown))
+
+
+def floating(shown: str) -> str:
+    return f"{struct.unpack('d', struct.pack('Q', int(shown, 16)))[0]:g}"
+
+
+# What a loader prints as a number, or as the bits of one.
+_AS_NUMBERS = {
+    "a.mm[:7]": {"key": character, "value": floating},
+    "list(a.dc, 90)": {"value": character},
+}
 NOT_COMPARED = frozenset(
     (
         # The program does not look at what an element is, as the warning says.
@@ -35,7 +48,7 @@ NOT_COMPARED = frozenset(
     )
 )  # fmt: skip
 # A string of libc++ is shown in both of its forms, one of which is any bytes.
-_STRINGS = frozenset(("a.m[:]", "a.r[:].x", "a.l[:]", "a.u[:].x", "list(a.vs)", "a.m[3]"))
+_STRINGS = frozenset(("a.m[:]", "a.r[:].x", "a.l[:]", "a.u[:].x", "list(a.vs)", "a.m[3]", "a.q[:]"))
 
 
 def c_lists(folder: Path) -> Path:
@@ -152,9 +165,8 @@ def by_name(label: str, entries: list[dict[str, str | None]]) -> list[dict[str, 
             for name, value in entry.items()
             if not (name.endswith("_len") and name.removesuffix("_len") in entry)
         }
-        if label in _BITS:
-            number = struct.unpack("d", struct.pack("Q", int(shown["value"] or "", 16)))[0]
-            shown = {"key": chr(int(shown["key"] or "")), "value": f"{number:g}"}
+        for name, read in _AS_NUMBERS.get(label, {}).items():
+            shown[name] = read(shown[name] or "")
         listed.append(shown)
     return listed
 
