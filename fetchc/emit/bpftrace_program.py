@@ -412,7 +412,7 @@ class _Calculated:
                     self._values.machine,
                     self._values.version,
                 ).all()
-                return _cast(found.expression, number)
+                return _cast(_widened(found, number), number)
             case int():
                 return f"({'int64' if number.signed else 'uint64'}){_literal(value)}"
             case _:
@@ -483,8 +483,19 @@ class _Calculated:
         self._faults.append(f"{index} >= {node.count}")
         bits = fetch.store.bits
         place = _pointer((f"({_sum(base, offset)} + {index} * {bits // 8})", 0, user))
-        loaded = _cast(f"*({_NAMES[fetch.store.kind]}{bits}*)({place})", node.number)
+        element = Shown(
+            f"*({_NAMES[fetch.store.kind]}{bits}*)({place})", _PRINTED[fetch.store.kind]
+        )
+        loaded = _cast(_widened(element, node.number), node.number)
         return f"({index} < {node.count} ? {loaded} : {_cast('0', node.number)})"
+
+
+def _widened(fetched: Shown, number: Number) -> str:
+    # bpftrace extends what it casts by the sign of the new type, not by that of its own.
+    signed = fetched.conversion == "%lld"
+    if signed == number.signed:
+        return fetched.expression
+    return f"({'int64' if signed else 'uint64'})({fetched.expression})"
 
 
 def _cast(expression: str, number: Number) -> str:

@@ -150,6 +150,9 @@ def c_program(
         _c_expression(chosen, chosen.choice((1, 2, 2, 3)), chosen.random() < real)
         for _ in range(expressions)
     )
+    # Numbers that get wider, with the sign that the operand has.
+    wider = [f"~(({kind})(e->{name}))" for kind in ("long", "short") for name in "abd"]
+    drawn |= {text: text for text in wider}
     # gcc knows what `x / x` is, and does not divide.
     known = re.compile(r"\((e->\w+)\) [/%] \(\1\)")
     texts = [text for text in drawn if "e->" in text and not known.search(text)]
