@@ -288,12 +288,13 @@ class Shaper(ElementShaper):
             if plans.is_empty(checker, member.path[-1].type) and not planned.is_tuple:
                 continue  # a marker: it has no value
             mark = self.fields.mark()
+            name = member.name.removeprefix("__") if planned.is_tuple else member.name
             try:
                 inner = plans.member(checker, node, member)
-                found.append((member.name, self.shape(inner, None, limits.deeper())))
+                found.append((name, self.shape(inner, None, limits.deeper())))
             except CompileError as why:
                 self.fields.forget(mark)
-                left.append(member.name)
+                left.append(name)
                 refused = refused or why
         if not found and refused and not planned.layout.is_library:
             raise refused
