@@ -12,7 +12,7 @@ from fetchc.conformance.dwarf_comparison import require_pyelftools
 from fetchc.conformance.results import Tally
 from fetchc.conformance.suite import PARTS, Job, jobs
 from fetchc.conformance.suite import run as run_job
-from fetchc.conformance.toolchains import c_toolchain, go_toolchain, here
+from fetchc.conformance.toolchains import c_toolchain, go_toolchain, here, rust_toolchain
 from fetchc.tracer.session import terminable
 
 TYPE_CHECKING = False
@@ -156,9 +156,11 @@ def _reproducer(found: Reproducer) -> dict[str, str]:
 
 def run(options: Options, output: Output) -> int:
     """A table of what was compared; status 1 and a small program where a value is wrong."""
-    if not options.compilers and not options.gos:
+    if not options.compilers and not options.gos and not options.rusts:
         output.say(
-            "error: no toolchain is given", "", "usage: fetchc conformance --cc CC | --go GO"
+            "error: no toolchain is given",
+            "",
+            "usage: fetchc conformance --cc CC | --go GO | --rust RUSTC",
         )
         return 2
     try:
@@ -196,6 +198,7 @@ def _run(options: Options, output: Output, folder: Path) -> int:
         require_pyelftools()
     toolchains = [c_toolchain(command, folder) for command in options.compilers]
     toolchains += [go_toolchain(command, folder) for command in options.gos]
+    toolchains += [rust_toolchain(command, folder) for command in options.rusts]
     engines = _engines(options, output)
     planned = jobs(toolchains, parts, options.rounds, options.seed, engines)
     rows: dict[tuple[str, str, str], Row] = {}

@@ -150,7 +150,7 @@ COMMANDS = {
     ),
     "conformance": Command(
         "conformance", "test fetchc with your own compiler", ("operands", "TOOLCHAIN"), 0, 0,
-        ("cc", "go", "rounds", "seed", "only", "traced_by", "listed", "color"),
+        ("cc", "go", "rust", "rounds", "seed", "only", "traced_by", "listed", "color"),
     ),
     "cache": Command(
         "cache", "show or clear cached debug information",
@@ -358,6 +358,7 @@ OPTIONS = {
         "compilers", ("--cc",), "CC", "a C compiler, or a C++ one (its name has ++)", many=True
     ),
     "go": Option("gos", ("--go",), "GO", "a Go toolchain: its command or GOROOT", many=True),
+    "rust": Option("rusts", ("--rust",), "RUSTC", "a Rust compiler", many=True),
     "rounds": Option("rounds", ("--rounds",), "N", "generate N times as many programs", number=int),
     "seed": Option("seed", ("--seed",), "S", "what is drawn; default: 1"),
     "only": Option(
@@ -458,6 +459,7 @@ class Options:
         # Of `conformance` alone.
         self.compilers: list[str] = []
         self.gos: list[str] = []
+        self.rusts: list[str] = []
         self.rounds = 1
         self.seed = "1"
         self.only: str | None = None

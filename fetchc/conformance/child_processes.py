@@ -10,8 +10,9 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from fetchc.diag.diagnostic import Diagnostic, Error
@@ -22,6 +23,7 @@ __all__ = [
     "ConformanceError",
     "Done",
     "PtraceRefused",
+    "Read",
     "Stop",
     "call",
     "refused",
@@ -185,6 +187,10 @@ class Stop(Record):
     stack: bytes
 
 
+Read = Callable[[int, int], bytes]
+"""Gives the bytes from an address on that are there, as many as the second number at most."""
+
+
 def unavailable() -> str | None:
     """Why no program can be traced here, or None."""
     code = "import ctypes, os; os._exit(99 if ctypes.CDLL(None).ptrace(0, 0, 0, 0) else 0)"
@@ -194,12 +200,16 @@ def unavailable() -> str | None:
 
 
 def run_with_stops(
-    binary: Path, addresses: Iterable[int], seconds: float = _SECONDS
+    binary: Path,
+    addresses: Iterable[int],
+    seconds: float = _SECONDS,
+    look: Callable[[int, Stop, Read], None] | None = None,
 ) -> tuple[str, dict[int, Stop]]:
     """Run the program to its end: what it printed, and the stop at each address it came by.
 
-    Raises ConformanceError where it takes longer than ``seconds`` (FC0803), does not end well
-    (FC0805), or cannot be traced (FC0806).
+    ``look`` is called at each stop, with its address and what reads the program's memory. Raises
+    ConformanceError where it takes longer than ``seconds`` (FC0803), does not end well (FC0805), or
+    cannot be traced (FC0806).
     """
     output = binary.with_suffix(".out")
     with ExitStack() as end:
@@ -211,7 +221,7 @@ def run_with_stops(
         end.callback(late.cancel)
         late.start()
         try:
-            stops = _follow(child.pid, addresses)
+            stops = _follow(child.pid, addresses, look)
         except _Ended as ended:
             if late.finished.is_set():
                 raise refused(
@@ -256,7 +266,9 @@ def _explained(binary: Path, status: int) -> Exception:
     )
 
 
-def _follow(pid: int, addresses: Iterable[int]) -> dict[int, Stop]:
+def _follow(
+    pid: int, addresses: Iterable[int], look: Callable[[int, Stop, Read], None] | None
+) -> dict[int, Stop]:
     library = ctypes.CDLL(None, use_errno=True)
     library.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
     library.ptrace.restype = ctypes.c_long
@@ -301,7 +313,16 @@ def _follow(pid: int, addresses: Iterable[int]) -> dict[int, Stop]:
                 values[17 + index] = bytes(floats[160 + 16 * index : 176 + 16 * index])
             stack = os.pread(memory.fileno(), _STACK_BYTES, registers[_BY_DWARF[7]])
             stops[address] = Stop(values, stack)
+            if look is not None:
+                look(address, stops[address], partial(_read, memory.fileno()))
             os.pwrite(memory.fileno(), replaced[address], address)
             registers[_INSTRUCTION_POINTER] = address
             request(_SET_REGISTERS, ctypes.byref(registers))
             passed = 0
+
+
+def _read(memory: int, address: int, size: int) -> bytes:
+    try:
+        return os.pread(memory, size, address)
+    except (OSError, OverflowError):
+        return b""

@@ -116,7 +116,7 @@ class Oracle:
         return bytes(value)
 
     def ranges(self, unit: Any, die: Any) -> Iterator[tuple[int, int]]:
-        """Code ranges that are not empty."""
+        """Code ranges that are not empty, without those that the linker has discarded."""
         from elftools.dwarf.ranges import BaseAddressEntry
 
         high = die.attributes.get("DW_AT_high_pc")
@@ -124,7 +124,7 @@ class Oracle:
             low = die.attributes["DW_AT_low_pc"].value
             absolute = high.form == "DW_FORM_addr" or high.form.startswith("DW_FORM_addrx")
             end = high.value if absolute else low + high.value
-            if low < end:
+            if 0 < low < end:
                 yield low, end
         elif "DW_AT_ranges" in die.attributes:
             top = unit.get_top_DIE().attributes.get("DW_AT_low_pc")
@@ -136,7 +136,7 @@ class Oracle:
                     continue
                 shift = 0 if entry.is_absolute else base
                 low, end = entry.begin_offset + shift, entry.end_offset + shift
-                if low < end:
+                if 0 < low < end:
                     yield low, end
 
 

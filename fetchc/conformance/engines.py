@@ -38,6 +38,7 @@ from fetchc.tracer.value_shapes import Leaf, NumbersShape, Shape
 __all__ = [
     "DIFFERENCES",
     "ENGINES",
+    "SESSIONS",
     "UNREAD",
     "Asked",
     "Difference",
@@ -49,7 +50,7 @@ __all__ = [
 ENGINES = ("tracefs", "bpf")
 UNREAD = "(fault)"
 _VALUE = "v"
-_SESSIONS: dict[str, type[Session]] = {"tracefs": Session, "bpf": BpfSession}
+SESSIONS: dict[str, type[Session]] = {"tracefs": Session, "bpf": BpfSession}
 
 
 def unavailable(engine: str) -> str | None:
@@ -79,7 +80,7 @@ def recorded(
     None: there was no hit. Raises TracerError where the kernel refuses.
     """
     with ExitStack() as stack:
-        sessions = {name: stack.enter_context(_SESSIONS[name]()) for name in engines}
+        sessions = {name: stack.enter_context(SESSIONS[name]()) for name in engines}
         for session in sessions.values():
             session.add(*[_plan(session.group, at, one) for at, one in enumerate(asked)])
             session.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from random import Random
 
-from fetchc.conformance import c_comparison, dwarf_comparison, go_drawing
+from fetchc.conformance import c_comparison, dwarf_comparison, go_drawing, rust_programs
 from fetchc.conformance import go_comparison as go_reduce
 from fetchc.conformance.c_comparison import check as check_c
 from fetchc.conformance.c_programs import Build, build_c, c_source
@@ -13,6 +13,8 @@ from fetchc.conformance.child_processes import written
 from fetchc.conformance.go_comparison import check as check_go
 from fetchc.conformance.go_programs import GoBuild, build_go, go_source
 from fetchc.conformance.results import REFUSED, Reproducer, Tally
+from fetchc.conformance.rust_drawing import rust_source
+from fetchc.conformance.rust_programs import RustBuild, build_rust
 from fetchc.conformance.toolchains import Toolchain
 from fetchc.record import Record
 
@@ -28,7 +30,7 @@ class Job(Record):
     """One program: drawn by ``seed``, for one part and one build of a toolchain."""
 
     toolchain: Toolchain
-    build: Build | GoBuild
+    build: Build | GoBuild | RustBuild
     part: str
     seed: str
     engines: tuple[str, ...] = ()  # of the running kernel, which fetch the values, too
@@ -70,14 +72,18 @@ def run(job: Job, folder: Path, small: bool) -> Result:
         return _entries(job.build, random, folder)
     if isinstance(job.build, GoBuild):
         return _go(job.build, job, random, folder, small)
+    if isinstance(job.build, RustBuild):
+        return _rust(job.build, job, random, folder, small)
     return _c(job.build, job, random, folder, small)
 
 
-def _entries(build: Build | GoBuild, random: Random, folder: Path) -> Result:
+def _entries(build: Build | GoBuild | RustBuild, random: Random, folder: Path) -> Result:
     # The programs of the other parts; only their debug information is of interest.
     if isinstance(build, GoBuild):
         types, probes = go_drawing.draw(random, _STRUCTURES, 1, build.generics)
         return _of_entries(build, go_source(types, probes, 0), folder)
+    if isinstance(build, RustBuild):
+        return _of_entries(build, rust_source(rust_programs.draw(random, "layouts")), folder)
     drawn = [c_comparison.layouts(random, it, 1, plus=build.plus) for it in range(_FAMILIES)]
     result = _of_entries(build, c_source(drawn), folder)
     smaller = (_of_entries(build, c_source([each]), folder) for each in drawn if result.wrong)
@@ -85,10 +91,13 @@ def _entries(build: Build | GoBuild, random: Random, folder: Path) -> Result:
     return Result(result.tally, result.wrong, found)
 
 
-def _of_entries(build: Build | GoBuild, source: str, folder: Path) -> Result:
+def _of_entries(build: Build | GoBuild | RustBuild, source: str, folder: Path) -> Result:
     tally = Tally()
     if isinstance(build, GoBuild):
         binary, command = build_go(source, build, folder), build.line("reproducer.go", "reproducer")
+    elif isinstance(build, RustBuild):
+        binary = build_rust(source, build, folder)
+        command = build.line("reproducer.rs", "reproducer")
     else:
         binary = build_c(source, build, folder)
         command = build.command(f"reproducer.{'cc' if build.plus else 'c'}", "reproducer")
@@ -137,4 +146,13 @@ def _go(build: GoBuild, job: Job, random: Random, folder: Path, small: bool) -> 
     if failures and small:
         failure, salt = go_reduce.reduced(failures[0], build, folder)
         found = go_reduce.reproducer(failure, build, salt)
+    return Result(tally, len(failures), found)
+
+
+def _rust(build: RustBuild, job: Job, random: Random, folder: Path, small: bool) -> Result:
+    program = rust_programs.draw(random, job.part)
+    tally, failures = rust_programs.check_rust(program, build, folder, job.engines)
+    found = None
+    if failures and small:
+        found = rust_programs.reduced(program, failures[0], build, folder)
     return Result(tally, len(failures), found)

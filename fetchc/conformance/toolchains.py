@@ -11,9 +11,10 @@ import fetchc
 from fetchc.conformance.c_programs import Build, build_c
 from fetchc.conformance.child_processes import ConformanceError, call, refused
 from fetchc.conformance.go_programs import KERNEL, GoBuild, build_go
+from fetchc.conformance.rust_programs import RustBuild, build_rust
 from fetchc.record import Record
 
-__all__ = ["Toolchain", "c_toolchain", "go_toolchain", "here"]
+__all__ = ["Toolchain", "c_toolchain", "go_toolchain", "here", "rust_toolchain"]
 
 _C_OPTIONS = [
     ("-O0", "-gdwarf-4"),
@@ -22,12 +23,17 @@ _C_OPTIONS = [
     ("-O2", "-gdwarf-5"),
 ]
 _GO_OPTIONS: list[tuple[str, ...]] = [(), ("-gcflags=-N -l",)]
+_RUST_OPTIONS = [("-C", "opt-level=0"), ("-C", "opt-level=2")]
 _C_TRIAL = "int asked(int given) { return given; }\nint main(void) { return asked(0); }\n"
 _GO_TRIAL = """package main
 
 //go:noinline
 func asked(given int) int { return given }
 func main() { asked(0) }
+"""
+_RUST_TRIAL = """#[inline(never)]
+fn asked(given: i32) -> i32 { println!("{}", given); given }
+fn main() { asked(0); }
 """
 _ANSWER_SECONDS = 30
 
@@ -38,7 +44,7 @@ class Toolchain(Record):
     name: str
     version: str
     language: str
-    builds: tuple[Build | GoBuild, ...]
+    builds: tuple[Build | GoBuild | RustBuild, ...]
     left_out: tuple[str, ...]
 
 
@@ -103,6 +109,26 @@ def go_toolchain(command: str, folder: Path) -> Toolchain:
     return Toolchain(command, answer.output.strip(), "go", tuple(builds), tuple(left_out))
 
 
+def rust_toolchain(command: str, folder: Path) -> Toolchain:
+    """A Rust compiler, ``rustc``; tried in ``folder``."""
+    command = _whole(command)
+    version = call([command, "--version"], folder, _ANSWER_SECONDS)
+    builds, left_out, errors = [], [], []
+    for options in _RUST_OPTIONS:
+        build = RustBuild(command, options)
+        try:
+            binary = build_rust(_RUST_TRIAL, build, folder)
+            _looked_at(binary, str(build), "drawn::asked", folder, "body")
+            builds.append(build)
+        except ConformanceError as error:
+            errors.append(error)
+            left_out.append(f"{' '.join(options)}: {error.diagnostic.message}")
+    if not builds:
+        raise errors[0]
+    lines = (version.output or version.errors).splitlines() or [command]
+    return Toolchain(command, lines[0], "rust", tuple(builds), tuple(left_out))
+
+
 def _whole(command: str) -> str:
     # The suite runs it in another directory.
     return os.path.abspath(command) if os.sep in command else command
@@ -121,7 +147,9 @@ def _go_environment(folder: Path) -> dict[str, str]:
     }
 
 
-def _looked_at(binary: Path, build: str, function: str, folder: Path) -> None:
+def _looked_at(
+    binary: Path, build: str, function: str, folder: Path, at: str | None = None
+) -> None:
     # The trial program has to run, and fetchc to read one expression of it.
     done = call([str(binary)], folder, _ANSWER_SECONDS, built=build)
     if done.status:
@@ -131,7 +159,7 @@ def _looked_at(binary: Path, build: str, function: str, folder: Path) -> None:
             "run a program of this compiler by hand",
         )
     try:
-        fetchc.open(str(binary)).probe(function, kernel=KERNEL).compile("given")
+        fetchc.open(str(binary)).probe(function, at=at, kernel=KERNEL).compile("given")
     except (fetchc.CompileError, fetchc.DebugInfoError) as error:
         raise refused(
             "FC0804",

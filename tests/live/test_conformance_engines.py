@@ -12,15 +12,26 @@ import pytest
 
 import fetchc
 from fetchc.cli import main
-from fetchc.conformance import c_comparison, engines, go_comparison, go_drawing, machine
+from fetchc.conformance import (
+    c_comparison,
+    engines,
+    go_comparison,
+    go_drawing,
+    machine,
+    shown_values,
+)
 from fetchc.conformance.c_programs import Build, build_c
 from fetchc.conformance.child_processes import unavailable
 from fetchc.conformance.engines import DIFFERENCES, ENGINES, UNREAD, Asked, agree, recorded
 from fetchc.conformance.results import state_of
+from fetchc.conformance.rust_drawing import draw_rust
+from fetchc.conformance.rust_programs import RustBuild, check_rust
+from fetchc.conformance.shown_values import STEPS
 from fetchc.ir.evaluate import Fault, Outcome, evaluate
 from fetchc.ir.fetch import Array, Deref, Fetch, Register, Scalar, Text
 from fetchc.tracer.events import Plan
 from tests.conformance.test_layouts import BUILDS
+from tests.live.rustc import COMPILERS
 from tests.support.seeds import seeds
 from tests.support.toolchains import GO_VERSIONS, go_build, require
 from tests.support.tracefs import require_bpf
@@ -88,6 +99,48 @@ def test_the_engines_fetch_what_many_go_programs_have(
     version: str, seed: int, tmp_path: Path
 ) -> None:
     assert go_failures(version, str(seed), 40, tmp_path) == []
+
+
+def rust_failures(
+    compiler: str, level: str, seed: str, types: int, functions: int, folder: Path
+) -> list[str]:
+    require_bpf()
+    if (reason := unavailable()) is not None:
+        pytest.skip(reason)
+    build = RustBuild(compiler, ("-C", f"opt-level={level}"))
+    drawn = draw_rust(Random(f"engines/{seed}/{level}"), types, functions, 14)
+    tally, failures = check_rust(drawn, build, folder, ENGINES)
+    assert tally.traced > tally.compared > 0
+    return [f"{it.text} by {it.reader}: {it.got}, {it.expected}" for it in failures]
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_the_engines_show_what_a_rust_program_writes(compiler: str, tmp_path: Path) -> None:
+    assert rust_failures(compiler, "0", "1", 8, 6, tmp_path) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("level", ["0", "1", "2", "s"])
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_engines_show_what_many_rust_programs_write(
+    compiler: str, level: str, seed: int, tmp_path: Path
+) -> None:
+    assert rust_failures(compiler, level, str(seed), 20, 40, tmp_path) == []
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:1])
+def test_a_value_that_rust_does_not_write_is_noticed(
+    compiler: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = shown_values.said
+
+    def otherwise(printed: str) -> dict[str, list[object]]:
+        return {name: values[-1:] + values[:-1] for name, values in said(printed).items()}
+
+    monkeypatch.setattr(shown_values, "said", otherwise)
+    wrong = rust_failures(compiler, "0", "1", 8, 6, tmp_path)
+    assert all(any(f" by {one}: " in each for each in wrong) for one in (*ENGINES, STEPS))
 
 
 @pytest.mark.parametrize("engine", ENGINES)

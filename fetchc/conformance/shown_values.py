@@ -1,0 +1,290 @@
+"""What a trace shows of a drawn program: the values that the program itself writes.
+
+Before each call of a probed function the program writes a line: the function's name, and a JSON
+list of the values of its expressions. The same plan of ``fetchc trace`` is read up to three times:
+its steps by ``ir.evaluate_steps`` on the memory of the stopped process, and its hits by the engines
+of the running kernel.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import fetchc
+from fetchc.conformance.child_processes import Read, Stop, call, refused, run_with_stops
+from fetchc.conformance.results import Tally
+from fetchc.emit.bpf_layout import text_rooms
+from fetchc.ir.evaluate import State
+from fetchc.ir.evaluate_steps import Recorded, record
+from fetchc.ir.steps import HEADER, EmitComm, EmitContents, EmitText, Loop, Program
+from fetchc.record import Record
+from fetchc.tracer.bpf.features import running
+from fetchc.tracer.bpf.plan_programs import RECORDED, format_of, program_of, recorded_fields
+from fetchc.tracer.decode import Decoder
+from fetchc.tracer.display_values import CutList, CutString, CutStructure, Variant
+from fetchc.tracer.events import Event, Plan
+
+__all__ = ["STEPS", "ShownFailure", "ShownProbe", "check", "encoded", "unlike"]
+
+STEPS = "ir.evaluate_steps"
+_TOGETHER = 6  # expressions of one plan
+_RUN_SECONDS = 60
+_GROUP = "fetchc_drawn"
+# The kernel's names by DWARF number: System V ABI, AMD64 supplement, figure 3.36.
+_NAMES = dict(enumerate(["ax", "dx", "cx", "bx", "si", "di", "bp", "sp"]))
+_NAMES |= {number: f"r{number}" for number in range(8, 16)}
+
+
+class ShownProbe(Record):
+    """A function, what it is called in the program's lines, and the expressions in their order."""
+
+    function: str
+    name: str
+    at: str | None
+    texts: tuple[str, ...]
+
+
+class ShownFailure(Record):
+    """An expression whose value is wrong by one reader, or that is refused without need."""
+
+    probe: ShownProbe
+    text: str
+    reader: str
+    got: object
+    expected: object
+
+
+class _Asked(Record):
+    # Some expressions of a probe in one plan; the event's name has the number.
+    probe: ShownProbe
+    texts: tuple[str, ...]
+    plan: Plan
+
+
+def check(
+    binary: Path,
+    command: Sequence[str],
+    probes: Sequence[ShownProbe],
+    tally: Tally,
+    allowed: frozenset[str],
+    engines: Sequence[str] = (),
+    stops: bool = True,
+    kernel: str | None = None,
+) -> list[ShownFailure]:
+    """Plan, run and compare; ``allowed`` are the codes with which an expression may be refused.
+
+    ``stops``: the program is stopped by ptrace, and the steps are evaluated. Raises
+    ConformanceError where the program does not run, and TracerError where the kernel refuses.
+    """
+    program = fetchc.open(str(binary))
+    failures: list[ShownFailure] = []
+    asked: list[_Asked] = []
+    for probe in probes:
+        tally.functions += 1
+        tally.expressions += len(probe.texts)
+        try:
+            point = program.probe(probe.function, at=probe.at, kernel=kernel)
+        except fetchc.CompileError as error:
+            failures += _refused(probe, probe.texts, error, tally, allowed)
+            continue
+        for start in range(0, len(probe.texts), _TOGETHER):
+            for one in _plans(point, probe, probe.texts[start : start + _TOGETHER], len(asked)):
+                if isinstance(one, _Asked):
+                    asked.append(one)
+                else:
+                    failures += _refused(probe, one[0], one[1], tally, allowed)
+    if stops:
+        printed, shown = _by_steps(binary, asked)
+        failures += _compared(asked, STEPS, printed, shown, tally)
+    if engines:
+        for engine, (printed, shown) in _by_engines(command, asked, engines):
+            walked = [one for one in asked if engine == "bpf" or not one.plan.walks]
+            failures += _compared(walked, engine, printed, shown, tally)
+    return failures
+
+
+def _plans(
+    point: fetchc.Probe, probe: ShownProbe, texts: Sequence[str], number: int
+) -> Iterator[_Asked | tuple[Sequence[str], fetchc.CompileError]]:
+    # One plan for all of them, or one for each where they do not fit, or one is refused.
+    try:
+        yield _Asked(probe, tuple(texts), point.plan(texts, _GROUP, f"ev{number}"))
+    except fetchc.CompileError as error:
+        if len(texts) == 1:
+            yield texts, error
+            return
+        for text in texts:
+            for one in _plans(point, probe, [text], number):
+                number += isinstance(one, _Asked)
+                yield one
+
+
+def _refused(
+    probe: ShownProbe,
+    texts: Sequence[str],
+    error: fetchc.CompileError,
+    tally: Tally,
+    allowed: frozenset[str],
+) -> Iterator[ShownFailure]:
+    first = error.diagnostics[0]
+    if first.code in allowed:
+        tally.refused[first.code] += len(texts)
+        return
+    for text in texts:
+        yield ShownFailure(probe, text, "refused", f"{first.code}: {first.message}", None)
+
+
+def _compared(
+    asked: Sequence[_Asked],
+    reader: str,
+    printed: str,
+    shown: Mapping[str, Event],
+    tally: Tally,
+) -> Iterator[ShownFailure]:
+    values = said(printed)
+    for one in asked:
+        event = shown.get(one.plan.event)
+        expected = dict(zip(one.probe.texts, values[one.probe.name], strict=True))
+        for text in one.texts:
+            if reader == STEPS:
+                tally.compared += 1
+            else:
+                tally.traced += 1
+            got = "(no hit)" if event is None else event.args[text]
+            if event is None or unlike(got, expected[text]):
+                yield ShownFailure(one.probe, text, reader, got, expected[text])
+
+
+def said(printed: str) -> dict[str, list[object]]:
+    """The values that the program has written, by the function's name."""
+    lines = [line.partition(" ") for line in printed.splitlines()]
+    return {name: json.loads(values) for name, _, values in lines}
+
+
+def unlike(shown: object, written: object) -> bool:
+    """Whether a trace shows another value; of a list that is cut it shows the first elements."""
+    match shown, written:
+        case Variant(), dict() if shown.keys() == written.keys():
+            # Fields too deep for the event are an empty list, of as many as there are.
+            ((name, fields),) = shown.items()
+            deep = isinstance(fields, CutList) and not fields
+            return not deep and unlike(fields, written[name])
+        case CutList(), list():
+            several = zip(shown, written, strict=False)
+            return shown.length != len(written) or any(unlike(one, two) for one, two in several)
+        case list(), list():
+            several = zip(shown, written, strict=False)
+            return len(shown) != len(written) or any(unlike(one, two) for one, two in several)
+        case CutString(), str():
+            return not written.startswith(shown)
+        case CutStructure(), list():  # of a tuple
+            return unlike(shown, {str(at): one for at, one in enumerate(written)})
+        case dict(), dict():
+            left = shown.left if isinstance(shown, CutStructure) else ()
+            if written.keys() != {*shown, *left}:
+                return True
+            return any(unlike(one, written[name]) for name, one in shown.items())
+        case _:
+            return isinstance(shown, bool) != isinstance(written, bool) or shown != written
+
+
+# ------------------------------------------------------------------------------
+# By the steps of an eBPF program, on the memory of the process.
+
+
+def _by_steps(binary: Path, asked: Sequence[_Asked]) -> tuple[str, dict[str, Event]]:
+    # What the program printed, and the event that each plan's steps make.
+    found: dict[str, Event] = {}
+
+    def look(address: int, stop: Stop, read: Read) -> None:
+        names = _NAMES.items()
+        registers = {it: int.from_bytes(stop.registers[at][:8], "little") for at, it in names}
+        thread = State(registers, read)
+        for one in asked:
+            if one.plan.address == address and one.plan.event not in found:
+                found[one.plan.event] = evaluated(one.plan, thread)
+
+    printed, _ = run_with_stops(binary, {one.plan.address for one in asked}, look=look)
+    return printed, found
+
+
+def evaluated(plan: Plan, thread: State) -> Event:
+    """The event of a hit on that thread, as ``ir.evaluate_steps`` has it."""
+    rules, _ = running()
+    program = program_of(recorded_fields(plan, plan.fields[0]))
+    (*_, room) = text_rooms(program, rules) or (0,)
+    data = encoded(program, record(program, thread, room))
+    decoder = Decoder(format_of(plan, program, 0, rules), [plan], RECORDED)
+    return decoder.event((0, 0, data, 0, len(data), ()))
+
+
+def encoded(program: Program, found: Recorded) -> bytes:
+    """The bytes of a record: its fixed part, the places of its texts and entries, and these."""
+    data = bytearray(found.fixed)
+    faults = sum(1 << bit for bit in found.faults)
+    data[program.faults_at :] = faults.to_bytes(program.size - program.faults_at, "little")
+    walks = iter(found.walks)
+    for step in sorted(program.steps, key=lambda one: one.at if isinstance(one, Loop) else -1):
+        match step:
+            case EmitComm(word=word, at=at):
+                struct.pack_into("<I", data, word, at | 16 << 16)
+            case EmitText(word=word, number=number) | EmitContents(word=word, number=number):
+                content = found.texts[number]
+                if content is None:
+                    continue
+                if isinstance(step, EmitText):
+                    content += b"\0"
+                struct.pack_into("<I", data, word, len(data) | len(content) << 16)
+                data += content
+            case Loop(entry=entry, at=at):
+                one = next(walks)
+                parts = [encoded(entry, each)[HEADER:] for each in one.entries]
+                stride = max(map(len, parts), default=0)
+                struct.pack_into(
+                    "<4HQ", data, at, len(data), stride, len(parts), one.flags, one.count
+                )
+                data += b"".join([part.ljust(stride, b"\0") for part in parts])
+            case _:
+                pass
+    return bytes(data)
+
+
+# ------------------------------------------------------------------------------
+# By the engines of the running kernel.
+
+
+def _by_engines(
+    command: Sequence[str], asked: Sequence[_Asked], engines: Sequence[str]
+) -> Iterator[tuple[str, tuple[str, dict[str, Event]]]]:
+    # Of one run: for each engine what the program printed, and the first hit of each plan.
+    from fetchc.conformance.engines import SESSIONS
+
+    with ExitStack() as stack:
+        sessions = {name: stack.enter_context(SESSIONS[name]()) for name in engines}
+        for name, session in sessions.items():
+            plans = [one.plan for one in asked if name == "bpf" or not one.plan.walks]
+            session.add(*[_of_group(plan, session.group) for plan in plans])
+            session.start()
+        done = call(command, Path(command[0]).parent, _RUN_SECONDS, built=command[0])
+        if done.status:
+            raise refused(
+                "FC0805",
+                f"the program {done.ending}",
+                "run a program of this toolchain by hand",
+                *([f"it said: {done.complaint}"] if done.complaint else []),
+            )
+        for name, session in sessions.items():
+            session.stop()
+            events: dict[str, Event] = {}
+            for event in session.events():
+                events.setdefault(event.name, event)
+            yield name, (done.output, events)
+
+
+def _of_group(plan: Plan, group: str) -> Plan:
+    lines = [line.replace(f":{_GROUP}/", f":{group}/", 1) for line in plan.definitions]
+    return plan.replaced(group=group, definitions=tuple(lines))
