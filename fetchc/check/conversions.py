@@ -187,11 +187,29 @@ def _to_number(
     # Every number but 0 is true, also where its low byte is 0.
     if isinstance(target, BoolType) and to < size:
         return _computed(checker, wanted, base, span)
+    if isinstance(source, BoolType) and isinstance(base, Convert):
+        truth = _computed(checker, base.type, base.base, base.span)
+        return truth if isinstance(target, BoolType) else _computed(checker, wanted, truth, span)
     # A wider type keeps the value unless a negative number would turn into a large one.
-    bits = base.bits.width if isinstance(base, Subobject) and base.bits else 8 * size
-    if 8 * to > bits and _signed(source) and not _signed(target):
+    bits, signed = _fetched(checker, base, 8 * size, _signed(source))
+    if 8 * to > bits and signed and not _signed(target):
         return _computed(checker, wanted, base, span)
     return Convert(base, wanted, span)
+
+
+def _fetched(checker: Checker, node: Typed, bits: int, signed: bool) -> tuple[int, bool]:
+    """How many bits of a number of ``bits`` are fetched, and whether they have a sign.
+
+    A conversion to a wider type fetches what it converts.
+    """
+    if isinstance(node, Subobject) and node.bits:
+        return node.bits.width, signed
+    if isinstance(node, Convert) and (size := checker.size(node.base.type)) is not None:
+        inner = node.base
+        found = _fetched(checker, inner, 8 * size, _signed(checker.resolved(inner.type)))
+        if found[0] < bits:
+            return found
+    return bits, signed
 
 
 def wrapped(value: int, target: Type) -> int:

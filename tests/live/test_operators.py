@@ -124,8 +124,10 @@ def _c_expression(chosen: random.Random, depth: int, real: bool) -> tuple[str, s
     forms += [(inner, "-({0})"), (inner, "!({0})"), (whole, "~({0})")]
     # g++ has a bit field there with its declared type (C++20 [conv.prom] promotes it).
     forms.append((inner, "({0}) ? (({1}) + 0) : (({2}) + 0)"))
-    kinds = ("int", "unsigned char", "long", "short")
+    kinds = ("int", "unsigned", "unsigned char", "signed char", "long", "short", "unsigned short")
     forms += [(whole, f"({kind})({{0}})") for kind in kinds]
+    forms.append((whole, f"({chosen.choice(kinds)})(({chosen.choice(kinds)})({{0}}))"))
+    forms.append((whole, "(int)((bool)({0}))"))
     parts, form = chosen.choice(forms)
     text, evaluated = (form.format(*[one[which] for one in parts]) for which in (0, 1))
     return text, f"K({evaluated})" if re.search("[/%]", form) else evaluated
@@ -150,8 +152,9 @@ def c_program(
         _c_expression(chosen, chosen.choice((1, 2, 2, 3)), chosen.random() < real)
         for _ in range(expressions)
     )
-    # Numbers that get wider, with the sign that the operand has.
+    # Numbers that get wider, with the sign that the operand has, and then another one.
     wider = [f"~(({kind})(e->{name}))" for kind in ("long", "short") for name in "abd"]
+    wider += [f"(unsigned)(({kind})(e->a))" for kind in ("int", "short", "long", "bool")]
     drawn |= {text: text for text in wider}
     # gcc knows what `x / x` is, and does not divide.
     known = re.compile(r"\((e->\w+)\) [/%] \(\1\)")
@@ -241,6 +244,7 @@ def _go_expression(chosen: random.Random, depth: int, name: str) -> str:
         forms += [f"({one}) {operator} ({two})" for operator in ("%", "&", "|", "^", "&^")]
         forms += [f"({one}) << (e.b & 31)", f"({one}) >> (e.{chosen.choice('ab')})"]
         forms += [f"{type}(({_go_expression(chosen, depth - 1, other)}) + e.{other})", f"^({one})"]
+        forms += [f"{type}({_GO_TYPES[other]}(e.{chosen.choice('abcdiulvn')}))"]
     else:
         forms += [f"{type}(e.{other})"]
     return chosen.choice(forms)
