@@ -295,6 +295,8 @@ class _Walk(Questions):
             names = numbers_of(struct)
             items = [f"NUMBER({node.c}.{it.name})" for it in names]
             shown = tuple(it.name for it in names)
+            if any(it.width is not None for it in names):
+                self.refusals.add("FC0513")
             return self.expression(node, "members", *items, members=shown)
         member = self.random.choice(usable)
         if struct.tag and member.width is None and self.chance(0.1):

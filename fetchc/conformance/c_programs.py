@@ -24,11 +24,13 @@ from fetchc.record import Record
 
 __all__ = [
     "BELOW",
+    "NUMBER",
     "PROLOGUE",
     "REGISTERS",
     "SAVED",
     "STAGES",
     "VECTORS",
+    "WORDS",
     "Build",
     "Probe",
     "ProgramOutput",
@@ -50,7 +52,7 @@ REGISTERS = [
     *(f"r{number}" for number in range(8, 16)),
 ]
 VECTORS = 8
-BELOW, STACK = 256, 1 << 14  # bytes of the stack that are copied, from below its pointer on
+BELOW, STACK = 256, 1 << 15  # bytes of the stack that are copied, from below its pointer on
 SAVED = 8 * len(REGISTERS) + 16 * VECTORS
 
 
@@ -67,17 +69,35 @@ def spy(into: str) -> str:
     return "".join(f" {line}\\n" for line in lines)
 
 
-PROLOGUE = f"""#include <stdio.h>
-#include <string.h>
+WORDS = """
 #ifdef __cplusplus
 #define PLAIN extern "C"
 #define _Bool bool
 #define _Complex __complex__
-template <class T, bool = __is_enum(T)> struct whole {{ typedef T type; }};
-template <class T> struct whole<T, true> {{ typedef __underlying_type(T) type; }};
+template <class T, bool = __is_enum(T)> struct whole { typedef T type; };
+template <class T> struct whole<T, true> { typedef __underlying_type(T) type; };
 #else
 #define PLAIN extern
 #endif
+"""
+"""What C and C++ call otherwise."""
+
+NUMBER = """
+#ifdef __cplusplus
+template <class T> static void tell(T e) {
+    typename whole<T>::type n = (typename whole<T>::type)e;
+    number(n < 0, (unsigned long long)n);
+}
+#define NUMBER(e) tell(e)
+#else
+#define NUMBER(e) number((e) < 0, (unsigned long long)(e))
+#endif
+"""
+"""``NUMBER(e)`` gives any number to the function ``number``."""
+
+PROLOGUE = f"""#include <stdio.h>
+#include <string.h>
+{WORDS}
 typedef unsigned char stopped[{SAVED + BELOW + STACK}] __attribute__((aligned(64)));
 PLAIN stopped spy_entry, spy_inner, spy_leave;
 stopped spy_entry, spy_inner, spy_leave;
@@ -107,15 +127,7 @@ static void text(const void *object, unsigned long most) {{
 static void number(int negative, unsigned long long value) {{
     printf(" i%s%llx", negative ? "-" : "", negative ? -value : value);
 }}
-#ifdef __cplusplus
-template <class T> static void tell(T e) {{
-    typename whole<T>::type n = (typename whole<T>::type)e;
-    number(n < 0, (unsigned long long)n);
-}}
-#define NUMBER(e) tell(e)
-#else
-#define NUMBER(e) number((e) < 0, (unsigned long long)(e))
-#endif
+{NUMBER}
 #define BYTES(e) (printf(" b"), hex((const void *)&(e), sizeof(e)))
 #define TEXT(e, most) text((const void *)(e), most)
 #define ADDRESS(e) number(0, (unsigned long)(e))
