@@ -23,10 +23,11 @@ from fetchc.conformance.results import (
     without,
 )
 from fetchc.diag.diagnostic import Error
+from fetchc.driver.compile import Part
 from fetchc.ir.fetch import Decode, Fetch, body
 from fetchc.record import Record
 
-__all__ = ["GoFailure", "check", "reduced", "reproducer"]
+__all__ = ["GoFailure", "check", "combined", "parts_of", "reduced", "reproducer"]
 
 
 class GoFailure(Record):
@@ -123,15 +124,15 @@ def _by_engines(
             for _, decode in each.parts:
                 one = next(left)
                 found.append(one if one in (None, UNREAD) else decoded(one, decode))
-            got = _combined(each.expression, found)
+            got = combined(each.expression, found)
             expected = values[0][each.probe.tag, each.number]
             if got != expected:
                 text = " ".join([body(fetch) for fetch, _ in each.parts])
                 yield each, f"{text} by {engine}", got, expected
 
 
-def _combined(expression: GoExpression, found: list[list[Value] | str | None]) -> object:
-    # The value of an expression from those of its parts; what is no list says what is wrong.
+def combined(expression: GoExpression, found: list[list[Value] | str | None]) -> object:
+    """The value of an expression from those of its parts; what is no list says what is wrong."""
     values: list[Value] = []
     for one in found:
         if not isinstance(one, list):
@@ -147,6 +148,17 @@ def _combined(expression: GoExpression, found: list[list[Value] | str | None]) -
             return [content[:length]]
         case _:
             return values
+
+
+def parts_of(argument: fetchc.Argument, expression: GoExpression) -> list[Part]:
+    """The fetches that the value of an expression is combined from.
+
+    A text and words have several, but for the type that an assertion is compared with.
+    """
+    whole = argument.whole.parts
+    if expression.kind in ("text", "words"):
+        return [it for it in whole if not (it.companion and it.suffix.startswith("type"))]
+    return [it for it in whole if it.body == argument.fetcharg]
 
 
 class _Asked:
@@ -179,10 +191,9 @@ class _Asked:
 
     def _fetched(self, expression: GoExpression) -> tuple[object, str]:
         argument = self.point.compile(expression.text)
-        # A text and words have several parts, but for the type that an assertion is compared with.
         whole = argument.whole.parts
         if expression.kind in ("text", "words"):
-            kept = [it for it in whole if not (it.companion and it.suffix.startswith("type"))]
+            kept = parts_of(argument, expression)
             listed = [(it.body, it.decode) for it in kept]
         else:
             listed = [(argument.fetcharg, argument.decode)]
@@ -195,7 +206,7 @@ class _Asked:
             found.append(fetched(text, decode, self._machine, tree))
             if tree is not None:
                 self.kept.append((tree, decode))
-        return _combined(expression, found), " ".join(texts)
+        return combined(expression, found), " ".join(texts)
 
     def _refused(
         self, expression: GoExpression, refusal: fetchc.CompileError, expected: list[int | bytes]

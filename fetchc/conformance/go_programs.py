@@ -27,7 +27,18 @@ from fetchc.conformance.go_drawing import (
 from fetchc.conformance.machine import REGISTERS, WORD, Machine, Memory
 from fetchc.record import Record
 
-__all__ = ["HERE", "KERNEL", "GoBuild", "GoRun", "Host", "Seen", "Site", "build_go", "go_source"]
+__all__ = [
+    "HERE",
+    "KERNEL",
+    "GoBuild",
+    "GoRun",
+    "Host",
+    "Seen",
+    "Site",
+    "build_go",
+    "go_source",
+    "printed_of",
+]
 
 HEADER = """package main
 
@@ -330,7 +341,7 @@ class GoRun:
         """Run it, once more perhaps: its values are those of the last run."""
         addresses = [each.address for found in self._points.values() for each in found]
         printed, self._seen = self._host.run(self._binary, addresses)
-        self._regions, self.values = _read(printed)
+        self._regions, self.values = printed_of(printed)
 
     def printed_values(self) -> dict[tuple[str, int], list[int | bytes]]:
         """The values of a run that nothing stops.
@@ -345,7 +356,7 @@ class GoRun:
                 "run a program of this toolchain by hand",
                 *([f"it said: {done.complaint}"] if done.complaint else []),
             )
-        return _read(done.output)[1]
+        return printed_of(done.output)[1]
 
     def sites(self, probe: GoProbe) -> dict[str, Site]:
         """Where the program stopped for the probe, by stage: its entry, and where it left."""
@@ -372,10 +383,10 @@ class GoRun:
         return Site(point, machine, seen.vectors)
 
 
-def _read(
+def printed_of(
     printed: str,
 ) -> tuple[dict[int, bytes], dict[tuple[str, int], list[int | bytes]]]:
-    # Memory by its first address; the values by tag and number.
+    """What a run printed: memory by its first address, the values by tag and number."""
     regions, values = {}, {}
     for line in printed.splitlines():
         word, name, rest, *items = line.split(" ")

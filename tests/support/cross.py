@@ -71,6 +71,8 @@ def build(target: Target, compiler: str, source: str, folder: Path, *options: st
     file, binary = folder / "program.c", folder / f"program.{target.name}"
     file.write_text(source)
     command = [compiler, *target.options, *_FLAGS_GCC]
+    if compiler.endswith("g++"):
+        command += ["-x", "c++", "-std=gnu++17", "-fpermissive"]
     environment = dict(os.environ)
     if compiler == "zig":
         command = [str(ZIG), "cc", "-target", target.zig, *_FLAGS_ZIG]

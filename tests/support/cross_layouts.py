@@ -14,7 +14,7 @@ from typing import Literal
 import fetchc
 from fetchc.conformance.c_drawing import Family, Pointer, declare, resolved
 from fetchc.conformance.c_expressions import Expression
-from fetchc.conformance.c_programs import Probe, _Homes
+from fetchc.conformance.c_programs import NUMBER, WORDS, Probe, _Homes
 from fetchc.conformance.results import LIMITS, Change, as_it_is, fetched
 from fetchc.driver.compile import Part
 from tests.support.cross import Target
@@ -25,11 +25,13 @@ from tests.support.qemu_user import Emulator
 __all__ = ["STAGES", "c_source", "check_layouts", "printed", "wanted_of"]
 
 STAGES = ("entry", "leave")
-PROLOGUE = (
+PROLOGUE = WORDS + (
     BARE.replace("static void fill(void *object, unsigned size) {", "static void fill(")
     .replace("    volatile unsigned char *bytes = object;\n", "", 1)
     .split("static void fill(")[0]
-    + BARE[BARE.index("__attribute__((used)) void *memcpy") :]
+    + BARE[BARE.index("__attribute__((used)) void *memcpy") :].replace(
+        "__attribute__((used", "PLAIN __attribute__((used"
+    )
     + """
 static void fill(volatile const void *object, unsigned long size, int truth) {
     unsigned char *bytes = (unsigned char *)object;
@@ -55,8 +57,7 @@ static void text(const char *at, unsigned long most) {
     while (size < most && at[size]) size++;
     put('t', 0, at, size);
 }
-#define NUMBER(e) number((e) < 0, (unsigned long long)(e))
-#define BYTES(e) put('b', 0, (const void *)&(e), sizeof(e))
+@NUMBER@#define BYTES(e) put('b', 0, (const void *)&(e), sizeof(e))
 #define TEXT(e, most) text((const char *)(e), most)
 #define ADDRESS(e) number(0, (unsigned long)(e))
 char texts[64] = "lorem ipsum";
@@ -83,7 +84,7 @@ enum { WRITE = 1, EXIT = 60 };
 #define SHOWN system_call(WRITE, 1, out, end);
 #define END system_call(EXIT, 0, 0, 0);
 #endif
-"""
+""".replace("@NUMBER@", NUMBER)
 )
 
 
@@ -113,7 +114,7 @@ def c_source(families: list[tuple[Family, list[Probe]]]) -> str:
     # Objects are named in front of the functions that fill them.
     lines += ["struct { char before[64];", *blocks, "char after[4096]; } all;"]
     begin = ["static __attribute__((noinline)) void begin(void) {", *begun, "}"]
-    start = ["ENTRY void _start(void) { begin();", *calls, " END }", ""]
+    start = ["PLAIN ENTRY void _start(void) { begin();", *calls, " END }", ""]
     return "\n".join([*lines, *begin, *start])
 
 
