@@ -107,7 +107,11 @@ fn listed<T: Shown>(all: &[T]) -> String {
 }
 macro_rules! number { ($($t:ty),*) => { $(impl Shown for $t {
     fn shown(&self) -> String { format!("{:?}", self) } })* } }
-number!(i8, i16, i32, i64, u8, u16, u32, u64, isize, usize, bool, f32, f64);
+macro_rules! float { ($($t:ty),*) => { $(impl Shown for $t { fn shown(&self) -> String {
+    let shown = format!("{:?}", self).replace("inf", "Infinity");
+    if self.is_finite() { shown } else { text(&shown) } } })* } }
+float!(f32, f64);
+number!(i8, i16, i32, i64, u8, u16, u32, u64, isize, usize, bool);
 impl Shown for char { fn shown(&self) -> String { text(&self.to_string()) } }
 impl Shown for String { fn shown(&self) -> String { text(self) } }
 impl Shown for &'static str { fn shown(&self) -> String { text(self) } }
@@ -370,10 +374,11 @@ class _Drawing:
                 written = f'match {place}.get({at}) {{ {there}, None => "null".into() }}'
                 return RustExpression(found.text, written)
             case Reference(target=target):
+                if not isinstance(target, Fields | Variants | Several):
+                    return self._walked(f"(*{text})", f"(*{place})", target)
                 found = self._walked(text, f"(*{place})", target)
-                if found.text == text:  # a pointer itself shows its address
-                    return RustExpression(f"*{text}", found.written)
-                return found
+                # A pointer itself shows its address.
+                return found.replaced(text=f"*{text}") if found.text == text else found
             case _:
                 return self._end(text, place, type)
 

@@ -1,16 +1,17 @@
 """What a trace shows of a drawn program: the values that the program itself writes.
 
-Before each call of a probed function the program writes a line: the function's name, and a JSON
-list of the values of its expressions. The same plan of ``fetchc trace`` is read up to three times:
-its steps by ``ir.evaluate_steps`` on the memory of the stopped process, and its hits by the engines
-of the running kernel.
+For each call of a probed function the program writes a line with the values of its expressions, in
+one of two forms: :func:`said`, :func:`lettered`. The plan that ``fetchc trace`` has of them is read
+up to three times: its steps by ``ir.evaluate_steps`` on the memory of the stopped process, and its
+hits by the engines of the running kernel.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -28,7 +29,7 @@ from fetchc.tracer.decode import Decoder
 from fetchc.tracer.display_values import CutList, CutString, CutStructure, Variant
 from fetchc.tracer.events import Event, Plan
 
-__all__ = ["STEPS", "ShownFailure", "ShownProbe", "check", "encoded", "unlike"]
+__all__ = ["STEPS", "ShownFailure", "ShownProbe", "check", "lettered", "said", "unlike"]
 
 STEPS = "ir.evaluate_steps"
 _TOGETHER = 6  # expressions of one plan
@@ -72,14 +73,14 @@ def check(
     tally: Tally,
     allowed: frozenset[str],
     engines: Sequence[str] = (),
-    stops: bool = True,
-    kernel: str | None = None,
+    read: Callable[[str], dict[str, list[list[object]]]] | None = None,
 ) -> list[ShownFailure]:
     """Plan, run and compare; ``allowed`` are the codes with which an expression may be refused.
 
-    ``stops``: the program is stopped by ptrace, and the steps are evaluated. Raises
+    ``read`` gives what the program has printed, by the function's name and the call. Raises
     ConformanceError where the program does not run, and TracerError where the kernel refuses.
     """
+    read = read or said
     program = fetchc.open(str(binary))
     failures: list[ShownFailure] = []
     asked: list[_Asked] = []
@@ -87,7 +88,7 @@ def check(
         tally.functions += 1
         tally.expressions += len(probe.texts)
         try:
-            point = program.probe(probe.function, at=probe.at, kernel=kernel)
+            point = program.probe(probe.function, at=probe.at)
         except fetchc.CompileError as error:
             failures += _refused(probe, probe.texts, error, tally, allowed)
             continue
@@ -97,13 +98,12 @@ def check(
                     asked.append(one)
                 else:
                     failures += _refused(probe, one[0], one[1], tally, allowed)
-    if stops:
-        printed, shown = _by_steps(binary, asked)
-        failures += _compared(asked, STEPS, printed, shown, tally)
+    printed, by_steps = _by_steps(binary, asked)
+    failures += _compared(asked, STEPS, read(printed), by_steps, tally)
     if engines:
         for engine, (printed, shown) in _by_engines(command, asked, engines):
             walked = [one for one in asked if engine == "bpf" or not one.plan.walks]
-            failures += _compared(walked, engine, printed, shown, tally)
+            failures += _compared(walked, engine, read(printed), shown, tally)
     return failures
 
 
@@ -141,28 +141,59 @@ def _refused(
 def _compared(
     asked: Sequence[_Asked],
     reader: str,
-    printed: str,
-    shown: Mapping[str, Event],
+    values: Mapping[str, Sequence[Sequence[object]]],
+    shown: Mapping[str, Sequence[Event]],
     tally: Tally,
 ) -> Iterator[ShownFailure]:
-    values = said(printed)
     for one in asked:
-        event = shown.get(one.plan.event)
-        expected = dict(zip(one.probe.texts, values[one.probe.name], strict=True))
-        for text in one.texts:
+        # A stop is at the first call alone.
+        calls = values[one.probe.name][: 1 if reader == STEPS else None]
+        events = shown.get(one.plan.event, ())
+        for at, text in enumerate(one.probe.texts):
+            if text not in one.texts:
+                continue
             if reader == STEPS:
                 tally.compared += 1
             else:
                 tally.traced += 1
-            got = "(no hit)" if event is None else event.args[text]
-            if event is None or unlike(got, expected[text]):
-                yield ShownFailure(one.probe, text, reader, got, expected[text])
+            expected = [call[at] for call in calls]
+            got = [event.args[text] for event in events]
+            if unlike(got, expected):
+                yield ShownFailure(one.probe, text, reader, got, expected)
 
 
-def said(printed: str) -> dict[str, list[object]]:
-    """The values that the program has written, by the function's name."""
-    lines = [line.partition(" ") for line in printed.splitlines()]
-    return {name: json.loads(values) for name, _, values in lines}
+def said(printed: str) -> dict[str, list[list[object]]]:
+    """Lines of the function's name and a JSON list."""
+    found: dict[str, list[list[object]]] = {}
+    for line in printed.splitlines():
+        name, _, values = line.partition(" ")
+        found.setdefault(name, []).append(json.loads(values))
+    return found
+
+
+def lettered(function: str, printed: str) -> dict[str, list[list[object]]]:
+    """Lines of :mod:`fetchc.conformance.operator_drawing`."""
+    return {function: [[_value(word) for word in line.split()] for line in printed.splitlines()]}
+
+
+class _Single(float):
+    # A number of 32 bits, of which the digits say no more.
+    pass
+
+
+def _value(word: str) -> object:
+    match word[0], word[1:]:
+        case "-", "":
+            return None
+        case "i", digits:
+            return int(digits)
+        case "b", digit:
+            return digit == "1"
+        case letter, digits:
+            number = _Single(digits) if letter == "f" else float(digits)
+            if number != number:
+                return "NaN"
+            return number if abs(number) != math.inf else str(number).replace("inf", "Infinity")
 
 
 def unlike(shown: object, written: object) -> bool:
@@ -179,6 +210,9 @@ def unlike(shown: object, written: object) -> bool:
         case list(), list():
             several = zip(shown, written, strict=False)
             return len(shown) != len(written) or any(unlike(one, two) for one, two in several)
+        case float(), _Single():
+            both = [struct.pack("f", number) for number in (shown, written)]
+            return both[0] != both[1] and shown != written
         case CutString(), str():
             return not written.startswith(shown)
         case CutStructure(), list():  # of a tuple
@@ -196,9 +230,9 @@ def unlike(shown: object, written: object) -> bool:
 # By the steps of an eBPF program, on the memory of the process.
 
 
-def _by_steps(binary: Path, asked: Sequence[_Asked]) -> tuple[str, dict[str, Event]]:
+def _by_steps(binary: Path, asked: Sequence[_Asked]) -> tuple[str, dict[str, list[Event]]]:
     # What the program printed, and the event that each plan's steps make.
-    found: dict[str, Event] = {}
+    found: dict[str, list[Event]] = {}
 
     def look(address: int, stop: Stop, read: Read) -> None:
         names = _NAMES.items()
@@ -206,7 +240,7 @@ def _by_steps(binary: Path, asked: Sequence[_Asked]) -> tuple[str, dict[str, Eve
         thread = State(registers, read)
         for one in asked:
             if one.plan.address == address and one.plan.event not in found:
-                found[one.plan.event] = evaluated(one.plan, thread)
+                found[one.plan.event] = [evaluated(one.plan, thread)]
 
     printed, _ = run_with_stops(binary, {one.plan.address for one in asked}, look=look)
     return printed, found
@@ -259,8 +293,8 @@ def encoded(program: Program, found: Recorded) -> bytes:
 
 def _by_engines(
     command: Sequence[str], asked: Sequence[_Asked], engines: Sequence[str]
-) -> Iterator[tuple[str, tuple[str, dict[str, Event]]]]:
-    # Of one run: for each engine what the program printed, and the first hit of each plan.
+) -> Iterator[tuple[str, tuple[str, dict[str, list[Event]]]]]:
+    # Of one run: for each engine what the program printed, and the hits of each plan.
     from fetchc.conformance.engines import SESSIONS
 
     with ExitStack() as stack:
@@ -279,9 +313,9 @@ def _by_engines(
             )
         for name, session in sessions.items():
             session.stop()
-            events: dict[str, Event] = {}
+            events: dict[str, list[Event]] = {}
             for event in session.events():
-                events.setdefault(event.name, event)
+                events.setdefault(event.name, []).append(event)
             yield name, (done.output, events)
 
 

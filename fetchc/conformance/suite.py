@@ -12,6 +12,7 @@ from fetchc.conformance.c_programs import Build, build_c, c_source
 from fetchc.conformance.child_processes import written
 from fetchc.conformance.go_comparison import check as check_go
 from fetchc.conformance.go_programs import GoBuild, build_go, go_source
+from fetchc.conformance.operator_programs import check_operators, evaluates
 from fetchc.conformance.results import REFUSED, Reproducer, Tally
 from fetchc.conformance.rust_drawing import rust_source
 from fetchc.conformance.rust_programs import RustBuild, build_rust
@@ -20,7 +21,7 @@ from fetchc.record import Record
 
 __all__ = ["PARTS", "Job", "Result", "jobs", "run"]
 
-PARTS = ("layouts", "signatures", "entries")
+PARTS = ("layouts", "signatures", "operators", "entries")
 # Of one program: as many as keep a compiler's start from being most of the time.
 _FAMILIES, _EXPRESSIONS, _FUNCTIONS = 9, 24, 40
 _STRUCTURES = 40  # of a Go program
@@ -58,6 +59,7 @@ def jobs(
         for each in toolchains
         for build in each.builds
         for part in parts
+        if part != "operators" or evaluates(build)
     ]
 
 
@@ -70,6 +72,8 @@ def run(job: Job, folder: Path, small: bool) -> Result:
     random = Random(job.seed)
     if job.part == "entries":
         return _entries(job.build, random, folder)
+    if job.part == "operators":
+        return Result(*check_operators(job.build, random, folder, job.engines, small))
     if isinstance(job.build, GoBuild):
         return _go(job.build, job, random, folder, small)
     if isinstance(job.build, RustBuild):

@@ -135,8 +135,10 @@ def test_a_value_that_rust_does_not_write_is_noticed(
 ) -> None:
     said = shown_values.said
 
-    def otherwise(printed: str) -> dict[str, list[object]]:
-        return {name: values[-1:] + values[:-1] for name, values in said(printed).items()}
+    def otherwise(printed: str) -> dict[str, list[list[object]]]:
+        return {
+            name: [[*one[1:], one[0]] for one in calls] for name, calls in said(printed).items()
+        }
 
     monkeypatch.setattr(shown_values, "said", otherwise)
     wrong = rust_failures(compiler, "0", "1", 8, 6, tmp_path)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -17,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from fetchc.conformance.operator_drawing import c_operators, go_operators
 from fetchc.emit.output_formats import written
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
@@ -31,106 +31,7 @@ _EXPRESSIONS = 400 if os.environ.get("FETCHC_LONG") else 96
 _CALLS = 6
 _FAULT = "(fault)"
 
-# --- C and C++ ------------------------------------------------------------------------------------
-
-_C_TYPES = {
-    "a": "signed char", "b": "unsigned char", "c": "short", "d": "unsigned short", "i": "int",
-    "u": "unsigned", "l": "long", "v": "unsigned long", "f": "float", "g": "double", "ok": "bool",
-    "x : 3": "unsigned", "y : 5": "int",
-}  # fmt: skip
-_OF_NUMBERS = ("+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=", "&&", "||")
-_C_INTEGERS = ["a", "b", "c", "d", "i", "u", "l", "v", "ok", "x", "y"]
-
-_C_SOURCE = """
-#include <setjmp.h>
-#include <signal.h>
-#include <stdbool.h>
-#include <stdio.h>
-struct values { @MEMBERS@ int codes[4]; };
-static sigjmp_buf back;
-static void fault(int number) { siglongjmp(back, number); }
-static void i(long n) { printf("i%ld ", n); }
-static void u(unsigned long n) { printf("i%lu ", n); }
-static void f(float n) { printf("f%.9g ", n); }
-static void g(double n) { printf("d%.17g ", n); }
-#ifdef __cplusplus
-static void show(int n) { i(n); }
-static void show(unsigned n) { u(n); }
-static void show(long n) { i(n); }
-static void show(unsigned long n) { u(n); }
-static void show(float n) { f(n); }
-static void show(double n) { g(n); }
-static void show(bool n) { printf("b%d ", n); }
-static void show(signed char n) { i(n); }
-static void show(unsigned char n) { u(n); }
-static void show(short n) { i(n); }
-static void show(unsigned short n) { u(n); }
-#else
-#define show(n) _Generic((n), float: f, double: g, unsigned: u, unsigned long: u, default: i)(n)
-#endif
-#define K(n) ({ volatile __typeof__(n) kept = n; kept; })
-#define EACH(n) do { if (sigsetjmp(back, 1)) printf("- "); else show(n); } while (0)
-#ifdef __cplusplus
-extern "C"
-#endif
-__attribute__((noipa)) void take(volatile struct values *e) { __asm__ volatile("" : : "g"(e)); }
-static void evaluate(volatile struct values *e) { @EVALUATED@ puts(""); }
-int main(void)
-{
-    static volatile struct values given[] = { @GIVEN@ };
-    signal(SIGFPE, fault);
-    for (unsigned n = 0; n < sizeof given / sizeof *given; n++) {
-        take(&given[n]);
-        evaluate(&given[n]);
-    }
-}
-"""
-
-
-def _c_value(chosen: random.Random, name: str, type: str) -> str:
-    if type in ("float", "double"):
-        return chosen.choice(("0.0", "-0.0", "1.5", "0.1", "-7.25e10", "3e-20", "1e30"))
-    if type == "bool":
-        return chosen.choice("01")
-    bits = {"signed char": 8, "unsigned char": 8, "short": 16, "unsigned short": 16, "int": 32,
-            "unsigned": 32, "long": 64, "unsigned long": 64}[type]  # fmt: skip
-    bits = int(name.partition(":")[2] or bits)
-    low = 0 if type.startswith("unsigned") else -(1 << bits - 1)
-    high = low + (1 << bits) - 1
-    value = chosen.choice((low, high, 0, 1, high // 3, max(low, -1), chosen.randint(low, high)))
-    if value == -(1 << 63):
-        return "-9223372036854775807 - 1"
-    return f"{value}{'u' if low == 0 else ''}{'l' if bits > 32 else ''}"
-
-
-def _c_expression(chosen: random.Random, depth: int, real: bool) -> tuple[str, str]:
-    """An expression, and what C is to evaluate: constants and quotients are in variables there.
-
-    Of constants a compiler computes what the machine would refuse: `(3 < c) % 0` is 0.
-    """
-    if depth == 0:
-        if real and chosen.random() < 0.4:
-            return (text := chosen.choice(("e->f", "e->g"))), text
-        constant = str(chosen.choice((1, 2, 7, 255, 40000, 3000000000, 1 << 40)))
-        if chosen.random() < 0.2:
-            return constant, f"K({constant})"
-        text = chosen.choice([f"e->{one}" for one in _C_INTEGERS] + ["e->codes[e->x & 3]"])
-        return text, text
-    inner = [_c_expression(chosen, depth - 1, real) for _ in range(3)]
-    whole = [_c_expression(chosen, depth - 1, False) for _ in range(2)]
-    forms = [(inner, f"({{0}}) {operator} ({{1}})") for operator in _OF_NUMBERS]
-    forms += [(whole, f"({{0}}) {operator} ({{1}})") for operator in ("%", "&", "|", "^", "/", "-")]
-    forms += [(whole, "({0}) << (({1}) & 7)"), (whole, "({0}) >> (({1}) & 15)")]
-    forms += [(inner, "-({0})"), (inner, "!({0})"), (whole, "~({0})")]
-    # g++ has a bit field there with its declared type (C++20 [conv.prom] promotes it).
-    forms.append((inner, "({0}) ? (({1}) + 0) : (({2}) + 0)"))
-    kinds = ("int", "unsigned", "unsigned char", "signed char", "long", "short", "unsigned short")
-    forms += [(whole, f"({kind})({{0}})") for kind in kinds]
-    forms.append((whole, f"({chosen.choice(kinds)})(({chosen.choice(kinds)})({{0}}))"))
-    forms.append((whole, "(int)((bool)({0}))"))
-    parts, form = chosen.choice(forms)
-    text, evaluated = (form.format(*[one[which] for one in parts]) for which in (0, 1))
-    return text, f"K({evaluated})" if re.search("[/%]", form) else evaluated
+# --- the programs ---------------------------------------------------------------------------------
 
 
 def c_program(
@@ -142,150 +43,19 @@ def c_program(
     calls: int = _CALLS,
     real: float = 0.4,
 ) -> tuple[Path, list[str]]:
-    """A program that prints what drawn expressions are at each call of ``take``, and those.
-
-    ``real`` is the part of them that may have floating-point numbers.
-    """
+    """A program that prints what drawn expressions are at each call of ``take``, and those."""
     require(compiler)
-    chosen = random.Random(seed)
-    drawn = dict(
-        _c_expression(chosen, chosen.choice((1, 2, 2, 3)), chosen.random() < real)
-        for _ in range(expressions)
-    )
-    # Numbers that get wider, with the sign that the operand has, and then another one.
-    wider = [f"~(({kind})(e->{name}))" for kind in ("long", "short") for name in "abd"]
-    wider += [f"(unsigned)(({kind})(e->a))" for kind in ("int", "short", "long", "bool")]
-    drawn |= {text: text for text in wider}
-    # gcc knows what `x / x` is, and does not divide.
-    known = re.compile(r"\((e->\w+)\) [/%] \(\1\)")
-    texts = [text for text in drawn if "e->" in text and not known.search(text)]
-    rows = [", ".join(_c_value(chosen, *one) for one in _C_TYPES.items()) for _ in range(calls)]
-    given = ", ".join(f"{{ {row}, {{ 5, -6, 70, 800 }} }}" for row in rows)
-    source = (
-        _C_SOURCE.replace("@MEMBERS@", " ".join(f"{t} {n};" for n, t in _C_TYPES.items()))
-        .replace("@EVALUATED@", " ".join(f"EACH({drawn[text]});" for text in texts))
-        .replace("@GIVEN@", given)
-    )
+    drawn = c_operators(random.Random(seed), expressions, calls, real)
     file, program = folder / f"operators{suffix}", folder / "operators"
-    file.write_text(source)
+    file.write_text(drawn.source)
     command = [compiler, "-g", "-O0", "-w", "-fwrapv", "-o", str(program), str(file)]
     subprocess.run(command, check=True, timeout=280)
-    return program, texts
-
-
-# --- Go -------------------------------------------------------------------------------------------
-
-_GO_TYPES = {"a": "int8", "b": "uint8", "c": "int16", "d": "uint16", "i": "int32", "u": "uint32",
-             "l": "int64", "v": "uint64", "n": "int", "f": "float32", "g": "float64"}  # fmt: skip
-
-_GO_SOURCE = """
-package main
-
-import (
-	"fmt"
-	"math"
-)
-
-type values struct { @MEMBERS@; ok bool }
-
-//go:noinline
-func show(e *values) { evaluated(e) }
-
-func evaluated(e *values) {
-	for _, one := range []func() interface{}{
-@EVALUATED@
-	} {
-		fmt.Print(try(one), " ")
-	}
-	fmt.Println()
-}
-
-func try(one func() interface{}) (text string) {
-	defer func() {
-		if recover() != nil {
-			text = "-"
-		}
-	}()
-	switch v := one().(type) {
-	case bool:
-		if v {
-			return "b1"
-		}
-		return "b0"
-	case float32:
-		return fmt.Sprintf("f%v", v)
-	case float64:
-		return fmt.Sprintf("d%v", v)
-	default:
-		return fmt.Sprintf("i%d", v)
-	}
-}
-
-var _ = math.Inf
-
-func main() {
-	for _, e := range []values{@GIVEN@} {
-		show(&e)
-	}
-}
-"""
-
-
-def _go_expression(chosen: random.Random, depth: int, name: str) -> str:
-    type = _GO_TYPES[name]
-    if depth == 0:
-        return chosen.choice([f"e.{name}"] * 3 + [str(chosen.choice((1, 2, 7, 100)))])
-    one, two = (_go_expression(chosen, depth - 1, name) for _ in range(2))
-    if "e." not in one:
-        one = f"e.{name}"
-    other = chosen.choice([each for each in _GO_TYPES if "float" not in _GO_TYPES[each]])
-    forms = [f"({one}) {operator} ({two})" for operator in "+-*/"] + [f"-({one})"]
-    if "float" not in type:
-        forms += [f"({one}) {operator} ({two})" for operator in ("%", "&", "|", "^", "&^")]
-        forms += [f"({one}) << (e.b & 31)", f"({one}) >> (e.{chosen.choice('ab')})"]
-        forms += [f"{type}(({_go_expression(chosen, depth - 1, other)}) + e.{other})", f"^({one})"]
-        forms += [f"{type}({_GO_TYPES[other]}(e.{chosen.choice('abcdiulvn')}))"]
-    else:
-        forms += [f"{type}(e.{other})"]
-    return chosen.choice(forms)
+    return program, list(drawn.texts)
 
 
 def go_values(folder: Path, seed: int, version: str) -> tuple[Path, list[str]]:
-    chosen = random.Random(seed)
-    texts: list[str] = []
-    while len(texts) < _EXPRESSIONS:
-        name = chosen.choice(list(_GO_TYPES))
-        text = _go_expression(chosen, chosen.choice((1, 2, 3)), name)
-        if chosen.random() < 0.3:
-            second = _go_expression(chosen, 1, name)
-            text = f"({text}) {chosen.choice(('==', '!=', '<', '<=', '>', '>='))} ({second})"
-            text = chosen.choice((text, f"!({text})", f"e.ok && {text}", f"e.ok || {text}"))
-        elif chosen.random() < 0.2:
-            text = f"{chosen.choice(('min', 'max'))}({text}, e.{name})"
-        if text not in texts:
-            texts.append(text)
-    given = []
-    for _ in range(_CALLS):
-        row = []
-        for type in _GO_TYPES.values():
-            if type.startswith("float"):
-                row.append(chosen.choice(("0", "math.Inf(1)", "1.5", "0.1", "-7.25e10")))
-                row[-1] = f"float32({row[-1]})" if type == "float32" else row[-1]
-                continue
-            bits = int(type.lstrip("uint") or 64)
-            low = 0 if type.startswith("u") else -(1 << bits - 1)
-            high = low + (1 << bits) - 1
-            row.append(str(chosen.choice((low, high, 0, 1, 3, max(low, -1), high // 3))))
-        given.append(f"{{{', '.join(row)}, {chosen.choice(('true', 'false'))}}}")
-    source = (
-        _GO_SOURCE.replace("@MEMBERS@", "; ".join(f"{n} {t}" for n, t in _GO_TYPES.items()))
-        .replace(
-            "@EVALUATED@",
-            "\n".join(f"\t\tfunc() interface{{}} {{ return {text} }}," for text in texts),
-        )
-        .replace("@GIVEN@", ", ".join(given))
-    )
-    return go_program(version, folder, source.lstrip(), name="operators"), texts
+    drawn = go_operators(random.Random(seed), _EXPRESSIONS, _CALLS)
+    return go_program(version, folder, drawn.source, name="operators"), list(drawn.texts)
 
 
 # --- the comparison -------------------------------------------------------------------------------

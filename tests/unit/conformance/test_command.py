@@ -17,7 +17,7 @@ import pytest
 
 import fetchc.check.indexing
 from fetchc.cli import main
-from fetchc.conformance import dwarf_comparison, engines, suite
+from fetchc.conformance import dwarf_comparison, engines, operator_programs, suite
 from fetchc.conformance.dwarf_comparison import Row
 from fetchc.debuginfo.dwarf.constants import DW_AT_byte_size
 from fetchc.diag.diagnostic import DebugInfoError
@@ -35,6 +35,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(suite, "_FAMILIES", 2)
     monkeypatch.setattr(suite, "_EXPRESSIONS", 12)
     monkeypatch.setattr(suite, "_FUNCTIONS", 4)
+    monkeypatch.setattr(operator_programs, "_EXPRESSIONS", 12)
     monkeypatch.setattr(engines, "unavailable", lambda engine: "these tests are not live")
     monkeypatch.setattr("fetchc.conformance.toolchains._C_OPTIONS", [("-O0", "-gdwarf-4")])
     return scratch
@@ -46,9 +47,9 @@ def test_a_table(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("gcc: gcc")
     assert lines[1].split()[:3] == ["build", "part", "programs"]
-    assert [line.split()[3] for line in lines[2:5]] == ["layouts", "signatures", "entries"]
-    assert lines[5].split()[0] == "all"
-    assert lines[5].split()[-1] == "0"
+    assert tuple([line.split()[3] for line in lines[2:6]]) == suite.PARTS
+    assert lines[6].split()[0] == "all"
+    assert lines[6].split()[-1] == "0"
     assert not list(small.iterdir())
 
 
@@ -134,6 +135,21 @@ def test_debug_information_that_cannot_be_read_is_wrong(
     monkeypatch.setattr(dwarf_comparison, "our_rows", refuse)
     assert main(["conformance", "--cc", "gcc", "--only", "entries"]) == 1
     assert "planted" in capsys.readouterr().out
+
+
+def test_a_calculation_that_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("gcc")
+    right = operator_programs.lettered
+
+    def turned(function: str, printed: str) -> dict[str, list[list[object]]]:
+        (calls,) = right(function, printed).values()
+        return {function: [[*one[1:], one[0]] for one in calls]}
+
+    monkeypatch.setattr(operator_programs, "lettered", turned)
+    assert main(["conformance", "--cc", "gcc", "--only", "operators"]) == 1
+    assert "by ir.evaluate_steps" in capsys.readouterr().out
 
 
 def test_without_pyelftools(
