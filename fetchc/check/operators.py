@@ -7,7 +7,7 @@ operand types and the result type of the language.
 
 from __future__ import annotations
 
-from fetchc.check.conversions import decayed, number_of
+from fetchc.check.conversions import decayed, number_of, wrapped
 from fetchc.check.members import subobject
 from fetchc.check.typed_tree import (
     Computed,
@@ -413,12 +413,37 @@ def _or_nil(checker: Checker, node: Typed, other: Typed) -> Typed:
 def _folded(
     checker: Checker, node: tree.Binary, left: Constant, right: Constant
 ) -> Constant | None:
-    value = tree.apply(node.operator, left.value, right.value)
+    type = _type_of_constants(checker, node, left, right)
+    one, other = left.value, right.value
+    if type is not None:
+        resolved = checker.resolved(type)
+        one = wrapped(one, resolved)
+        other = other if node.operator in _SHIFTS else wrapped(other, resolved)
+    value = tree.apply(node.operator, one, other)
     if value is not None:
-        return Constant(value, checker.word(signed=True), node.span)
+        if type is None or node.operator in _COMPARISONS:
+            return Constant(value, checker.word(signed=True), node.span)
+        return Constant(wrapped(value, checker.resolved(type)), type, node.span)
     if node.operator in ("/", "%"):
         raise reject("FC0308", "division by zero", right.span, "this is zero")
     return None
+
+
+def _type_of_constants(
+    checker: Checker, node: tree.Binary, left: Constant, right: Constant
+) -> TypeId | None:
+    """In C the common type of constants, where a cast or ``sizeof`` gives one of them a type."""
+    operands = (left, right)
+    if checker.site.language.arithmetic != "c" or node.operator in ("&&", "||"):
+        return None
+    if all(_untyped(checker, one) for one in operands):
+        return None
+    if not all(isinstance(checker.resolved(one.type), IntType) for one in operands):
+        return None
+    if node.operator in _SHIFTS:
+        return _shift(checker, node, left, right).type
+    _, _, _, type = _both(checker, node, left, right, node.operator)
+    return type
 
 
 def _shift(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Typed:

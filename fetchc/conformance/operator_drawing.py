@@ -138,7 +138,9 @@ def c_operators(chosen: Random, expressions: int, calls: int, real: float = 0.4)
     # Numbers that get wider, with the sign that the operand has, and then another one.
     wider = [f"~(({kind})(e->{name}))" for kind in ("long", "short") for name in "abd"]
     wider += [f"(unsigned)(({kind})(e->a))" for kind in ("int", "short", "long", "bool")]
-    drawn |= {text: text for text in wider}
+    # Constants with a type.
+    typed = ("(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)")
+    drawn |= {text: text for text in (*wider, *typed)}
     # gcc knows what `x / x` is, and does not divide.
     known = re.compile(r"\((e->\w+)\) [/%] \(\1\)")
     texts = [text for text in drawn if "e->" in text and not known.search(text)]
