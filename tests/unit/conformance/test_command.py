@@ -17,7 +17,13 @@ import pytest
 
 import fetchc.check.indexing
 from fetchc.cli import main
-from fetchc.conformance import dwarf_comparison, engines, operator_programs, suite
+from fetchc.conformance import (
+    dwarf_comparison,
+    engines,
+    operator_programs,
+    shown_values,
+    suite,
+)
 from fetchc.conformance.dwarf_comparison import Row
 from fetchc.debuginfo.dwarf.constants import DW_AT_byte_size
 from fetchc.diag.diagnostic import DebugInfoError
@@ -141,7 +147,7 @@ def test_a_calculation_that_is_wrong(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("gcc")
-    right = operator_programs.lettered
+    right = shown_values.lettered
 
     def turned(function: str, printed: str) -> dict[str, list[list[object]]]:
         (calls,) = right(function, printed).values()
