@@ -16,6 +16,7 @@ from fetchc.target.machines import parse_instruction, return_instructions, table
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+    from types import ModuleType
     from typing import Any
 
     from capstone import Cs, CsInsn
@@ -190,7 +191,7 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     does.
     """
     disassembler = _disassembler(architecture)
-    import capstone
+    capstone = _capstone()
 
     disassembler.detail = True
     leaving = return_instructions(architecture)
@@ -229,7 +230,7 @@ def falls_through(code: bytes, address: Address, architecture: str) -> bool:
     Raises CompileError FC0905 as :func:`is_instruction_start` does.
     """
     first = next(instructions(code, address, architecture), None)
-    import capstone
+    capstone = _capstone()
 
     away = (capstone.CS_GRP_JUMP, capstone.CS_GRP_RET, capstone.CS_GRP_IRET, capstone.CS_GRP_INT)
     return first is not None and not any(first.group(group) for group in away)
@@ -241,7 +242,7 @@ def jump_targets(code: bytes, base: Address, architecture: str) -> frozenset[Add
     Raises CompileError as :func:`is_instruction_start` does.
     """
     disassembler = _disassembler(architecture)
-    import capstone
+    capstone = _capstone()
 
     disassembler.detail = True
     return frozenset(
@@ -256,7 +257,7 @@ def jump_targets(code: bytes, base: Address, architecture: str) -> frozenset[Add
 def _loads_distance(instruction: CsInsn) -> bool:
     # movslq (%rdx,%rax,4),%rax: how far a case of a switch is. Pointers to functions are as wide as
     # a word, and loaded otherwise.
-    import capstone
+    capstone = _capstone()
 
     if instruction.mnemonic not in _DISTANCES:
         return False
@@ -266,7 +267,7 @@ def _loads_distance(instruction: CsInsn) -> bool:
 
 def _by_table(instruction: CsInsn) -> bool:
     # jmp *(table)(,%rax,8): a switch, which leads back into the function.
-    import capstone
+    capstone = _capstone()
 
     if not instruction.operands:
         return False
@@ -275,7 +276,7 @@ def _by_table(instruction: CsInsn) -> bool:
 
 
 def _target(instruction: CsInsn) -> Address | None:
-    import capstone
+    capstone = _capstone()
 
     operands = instruction.operands
     if operands and operands[-1].type == capstone.CS_OP_IMM:
@@ -283,7 +284,8 @@ def _target(instruction: CsInsn) -> Address | None:
     return None
 
 
-def _disassembler(architecture: str) -> Cs:
+def _capstone() -> ModuleType:
+    """The library; raises CompileError FC0905 where it is not installed."""
     try:
         import capstone
     except ImportError as error:
@@ -292,9 +294,16 @@ def _disassembler(architecture: str) -> Cs:
             "instruction boundaries cannot be checked without a disassembler",
             help="install it: pip install capstone",
         ) from error
+    library: ModuleType = capstone
+    return library
+
+
+def _disassembler(architecture: str) -> Cs:
+    capstone = _capstone()
     names = table(f"arch/{architecture}")["disassembler"]
     modes = sum([getattr(capstone, mode) for mode in names["modes"]])
-    return capstone.Cs(getattr(capstone, names["architecture"]), modes)
+    found: Cs = capstone.Cs(getattr(capstone, names["architecture"]), modes)
+    return found
 
 
 # ------------------------------------------------------------------------------
@@ -333,7 +342,7 @@ def ignores(code: bytes, address: Address, architecture: str, register: str) -> 
     ``register`` is by the kernel's name. False where a call, or code elsewhere, may read it.
     Raises CompileError FC0905 as :func:`is_instruction_start` does.
     """
-    import capstone
+    capstone = _capstone()
 
     straight, end = True, address + len(code)
     reached = address
@@ -361,7 +370,7 @@ def stack_accesses(
     The instruction's address, the kernel's name of the register, and the distance in bytes. Raises
     CompileError as :func:`taken` does.
     """
-    import capstone
+    capstone = _capstone()
 
     for instruction in instructions(code, address, architecture):
         for operand in instruction.operands:
@@ -398,7 +407,7 @@ def bytes_left(
     where ``start`` is the entry and anything else writes the register, None where nothing does.
     Raises CompileError as :func:`taken` does.
     """
-    import capstone
+    capstone = _capstone()
 
     left: int | None = None
     for instruction in instructions(code, address, architecture):
@@ -434,7 +443,7 @@ def keeps(
     address. After another call it is there again where the code loads it from where it has stored
     it. The function is one of x86-64. Raises CompileError as :func:`taken` does.
     """
-    import capstone
+    capstone = _capstone()
 
     code = {
         each.address: each
@@ -485,7 +494,7 @@ def reaches(
 
     Raises CompileError as :func:`taken` does.
     """
-    import capstone
+    capstone = _capstone()
 
     found = {each.address: each for each in instructions(code, base, architecture)}
     ending = (capstone.CS_GRP_RET, capstone.CS_GRP_INT)
@@ -516,7 +525,7 @@ def reaches(
 def _slot(instruction: CsInsn, position: int, register: str, architecture: str) -> str:
     # The stack slot that a `mov` loads the register from (position 0 has the register) or stores
     # it to (position 1); "" of other instructions.
-    import capstone
+    capstone = _capstone()
 
     operands = instruction.operands
     if instruction.mnemonic not in ("mov", "movabs") or len(operands) != 2:
@@ -543,7 +552,7 @@ def first_writes(
 
 def _straight(code: bytes, address: Address, architecture: str) -> Iterator[CsInsn]:
     # Up to where control may come from elsewhere or go there, that included.
-    import capstone
+    capstone = _capstone()
 
     away = (capstone.CS_GRP_JUMP, capstone.CS_GRP_RET, capstone.CS_GRP_CALL, capstone.CS_GRP_INT)
     for instruction in instructions(code, address, architecture):

@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 import pytest
 
-from fetchc.code.disassembly import is_instruction_start
+from fetchc.code.disassembly import (
+    exits,
+    falls_through,
+    ignores,
+    is_instruction_start,
+    jump_targets,
+    stack_accesses,
+    taken,
+    written,
+)
 from fetchc.diag.diagnostic import CompileError
 from fetchc.quantities import Address
 
@@ -42,3 +52,15 @@ def test_without_capstone_the_help_says_how(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(CompileError) as caught:
         is_instruction_start(CODE, BASE, BASE, "x86_64")
     assert caught.value.diagnostics[0].help == "install it: pip install capstone"
+    asked: list[Callable[[], object]] = [
+        lambda: list(stack_accesses(CODE, BASE, "x86_64")),
+        lambda: ignores(CODE, BASE, "x86_64", "%ax"),
+        lambda: jump_targets(CODE, BASE, "x86_64"),
+        lambda: exits(CODE, BASE, "x86_64"),
+        lambda: falls_through(CODE, BASE, "x86_64"),
+        lambda: taken(CODE, BASE, "x86_64"),
+        lambda: written(CODE, BASE, "x86_64"),
+    ]
+    for ask in asked:
+        with pytest.raises(CompileError, match="FC0905"):
+            ask()
