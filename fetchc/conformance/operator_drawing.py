@@ -122,6 +122,8 @@ def _c_expression(chosen: Random, depth: int, real: bool) -> tuple[str, str]:
     forms.append((whole, f"({chosen.choice(kinds)})(({chosen.choice(kinds)})({{0}}))"))
     forms.append((whole, "(int)((bool)({0}))"))
     parts, form = chosen.choice(forms)
+    if re.search("[/%]", form) and "e->" not in parts[1][0]:
+        parts = [parts[0], ("e->i", "e->i")]  # a constant divisor of 0 is refused
     text, evaluated = (form.format(*[one[which] for one in parts]) for which in (0, 1))
     return text, f"K({evaluated})" if re.search("[/%]", form) else evaluated
 
