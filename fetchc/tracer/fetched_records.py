@@ -206,10 +206,10 @@ def _text_addresses(fetch: Fetch, thread: Thread) -> list[int | None]:
         return [None]
     address = _address(base, loads, thread)
     count = count_of(fetch.store)
-    if count is None:
+    if count is None or (count == 1 and not loads):
         return [address]
     if not loads:
-        raise _Fault  # the kernel takes an array of texts in memory only
+        raise _Fault  # the kernel has no load to repeat for the next text
     # The last load is of the pointers to the texts; texts themselves are one load further.
     return [_word(thread, address + at * _WORD) for at in range(count)]
 
@@ -233,14 +233,11 @@ def _stored(fetch: Fetch, thread: Thread, strings: _Strings) -> bytes:
     address, size = _address(base, loads, thread), fixed_bytes(element)
     if not loads:
         return _number(element, (address & _MASK).to_bytes(_WORD, "little")[:size])
-    if count is None:
-        return _number(element, _bytes(thread, address, size))
     found = b""
-    for at in range(count):
-        try:
-            found += _number(element, _bytes(thread, address + at * size, size))
-        except _Fault:
-            found += bytes(size)
+    for at in range(1 if count is None else count):
+        # Of what is only there in part the kernel has that part, with zeros behind it.
+        part = thread.memory.read((address + at * size) & _MASK, size)
+        found += _number(element, part.ljust(size, b"\0"))
     return found
 
 
@@ -274,11 +271,7 @@ def _base(value: Value, thread: Thread) -> int:
 
 
 def _word(thread: Thread, address: int) -> int:
-    return int.from_bytes(_bytes(thread, address, _WORD), "little")
-
-
-def _bytes(thread: Thread, address: int, size: int) -> bytes:
-    found = thread.memory.read(address & _MASK, size)
-    if len(found) < size:
+    found = thread.memory.read(address & _MASK, _WORD)
+    if len(found) < _WORD:
         raise _Fault
-    return found
+    return int.from_bytes(found, "little")

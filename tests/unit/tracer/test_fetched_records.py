@@ -15,8 +15,10 @@ from fetchc.ir.fetch import (
     Deref,
     Fetch,
     Image,
+    Immediate,
     Register,
     Scalar,
+    StackEntry,
     StackPointer,
     Text,
     Word,
@@ -71,7 +73,9 @@ def has_image(fetch: Fetch) -> bool:
 
 
 @given(fetches(), st.integers(0, 1 << 32))
+@example(Fetch(Immediate(0x10000), Array(Text(), 1)), 0)
 @example(Fetch(Deref(Register("di"), 0), Array(Text(), 1)), 0)
+@example(Fetch(Deref(Deref(Deref(StackEntry(2), 0), 0), 0), Word()), (1 << 32) - 1)  # one byte
 @example(Fetch(Deref(Deref(Register("di"), 0), 8), Array(Text(), 3)), 0)
 def test_a_field_is_what_the_kernel_would_fetch(fetch: Fetch, seed: int) -> None:
     assume(not has_image(fetch) and (fetch == NAME[1] or fetch.value != Comm()))
