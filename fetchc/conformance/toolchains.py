@@ -14,6 +14,13 @@ from fetchc.conformance.go_programs import KERNEL, GoBuild, build_go
 from fetchc.conformance.rust_programs import RustBuild, build_rust
 from fetchc.record import Record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import TypeVar
+
+    AnyBuild = TypeVar("AnyBuild", Build, GoBuild, RustBuild)
+
 __all__ = ["Toolchain", "c_toolchain", "go_toolchain", "here", "rust_toolchain"]
 
 _C_OPTIONS = [
@@ -65,19 +72,13 @@ def c_toolchain(command: str, folder: Path) -> Toolchain:
     version = call([command, "--version"], folder, _ANSWER_SECONDS)
     plus = "++" in Path(command).name
     trial = 'extern "C" ' * plus + _C_TRIAL
-    builds, left_out, errors = [], [], []
-    for options in _C_OPTIONS:
-        build = Build(command, options, plus)
-        try:
-            _looked_at(build_c(trial, build, folder), str(build), "asked", folder)
-            builds.append(build)
-        except ConformanceError as error:
-            errors.append(error)
-            left_out.append(f"{' '.join(options)}: {error.diagnostic.message}")
-    if not builds:
-        raise errors[0]
+
+    def asked(build: Build) -> None:
+        _looked_at(build_c(trial, build, folder), str(build), "asked", folder)
+
+    builds, left_out = _tried([Build(command, one, plus) for one in _C_OPTIONS], asked)
     lines = (version.output or version.errors).splitlines() or [command]
-    return Toolchain(command, lines[0], "c++" if plus else "c", tuple(builds), tuple(left_out))
+    return Toolchain(command, lines[0], "c++" if plus else "c", builds, left_out)
 
 
 def go_toolchain(command: str, folder: Path) -> Toolchain:
@@ -95,38 +96,45 @@ def go_toolchain(command: str, folder: Path) -> Toolchain:
             "name the command `go` of a toolchain, or its GOROOT",
         )
     version = int(match[1]), int(match[2])
-    builds, left_out, errors = [], [], []
-    for options in _GO_OPTIONS:
-        build = GoBuild(command, version, options, environment)
-        try:
-            _looked_at(build_go(_GO_TRIAL, build, folder), str(build), "main.asked", folder)
-            builds.append(build)
-        except ConformanceError as error:
-            errors.append(error)
-            left_out.append(f"{' '.join(options) or 'no options'}: {error.diagnostic.message}")
-    if not builds:
-        raise errors[0]
-    return Toolchain(command, answer.output.strip(), "go", tuple(builds), tuple(left_out))
+
+    def asked(build: GoBuild) -> None:
+        _looked_at(build_go(_GO_TRIAL, build, folder), str(build), "main.asked", folder)
+
+    tried = [GoBuild(command, version, one, environment) for one in _GO_OPTIONS]
+    builds, left_out = _tried(tried, asked)
+    return Toolchain(command, answer.output.strip(), "go", builds, left_out)
 
 
 def rust_toolchain(command: str, folder: Path) -> Toolchain:
     """A Rust compiler, ``rustc``; tried in ``folder``."""
     command = _whole(command)
     version = call([command, "--version"], folder, _ANSWER_SECONDS)
-    builds, left_out, errors = [], [], []
-    for options in _RUST_OPTIONS:
-        build = RustBuild(command, options)
+
+    def asked(build: RustBuild) -> None:
+        binary = build_rust(_RUST_TRIAL, build, folder)
+        _looked_at(binary, str(build), "drawn::asked", folder, "body")
+
+    builds, left_out = _tried([RustBuild(command, one) for one in _RUST_OPTIONS], asked)
+    lines = (version.output or version.errors).splitlines() or [command]
+    return Toolchain(command, lines[0], "rust", builds, left_out)
+
+
+def _tried(
+    builds: Sequence[AnyBuild], asked: Callable[[AnyBuild], None]
+) -> tuple[tuple[AnyBuild, ...], tuple[str, ...]]:
+    """The builds that work, and why the others do not; where none does, the first refusal."""
+    usable, left_out, errors = [], [], []
+    for build in builds:
         try:
-            binary = build_rust(_RUST_TRIAL, build, folder)
-            _looked_at(binary, str(build), "drawn::asked", folder, "body")
-            builds.append(build)
+            asked(build)
+            usable.append(build)
         except ConformanceError as error:
             errors.append(error)
-            left_out.append(f"{' '.join(options)}: {error.diagnostic.message}")
-    if not builds:
+            options = " ".join(build.options) or "no options"
+            left_out.append(f"{options}: {error.diagnostic.message}")
+    if not usable:
         raise errors[0]
-    lines = (version.output or version.errors).splitlines() or [command]
-    return Toolchain(command, lines[0], "rust", tuple(builds), tuple(left_out))
+    return tuple(usable), tuple(left_out)
 
 
 def _whole(command: str) -> str:
