@@ -109,9 +109,13 @@ STACK_FORMATS = ("folded", "speedscope")
 """Forms of ``--format`` that have the stacks alone, all at the end."""
 
 
-def copied_bytes(options: Options) -> int:
-    """How many bytes of a string or slice an eBPF program copies; 0: definitions fetch less."""
-    return options.value_bytes or (_COPIED if options.engine == "bpf" else 0)
+def copied_bytes(options: Options, alone: bool = False) -> int:
+    """How many bytes of a string or slice an eBPF program copies; 0: definitions fetch less.
+
+    ``alone``: something is asked for that only an eBPF program can record.
+    """
+    bpf = options.engine == "bpf" or (alone and options.engine == "auto")
+    return options.value_bytes or (_COPIED if bpf else 0)
 
 
 def value_of(label: str) -> Callable[[Hit], Value]:

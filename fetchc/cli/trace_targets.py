@@ -225,7 +225,17 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
     also one where some do not. Raises CompileError for a name, no glob, that means no function.
     Raises CompileError for globs (FC0755) and for the function of ``--since``.
     """
-    collecting = _Collecting(program, options, request, group)
+    most = copied_bytes(options)
+    found = _collected(program, options, request, group, most)
+    alone = any(each.plan.ebpf_alone for each in found.chosen)
+    copied = copied_bytes(options, alone)
+    return found if copied == most else _collected(program, options, request, group, copied)
+
+
+def _collected(
+    program: Program, options: Options, request: Request, group: str, most: int
+) -> Targets:
+    collecting = _Collecting(program, options, request, group, most)
     by_glob: set[str] = set()
     for name in named(program, options.functions):
         first = len(collecting.chosen)
@@ -292,11 +302,14 @@ def _of_many(warnings: tuple[tuple[str, Diagnostic], ...]) -> tuple[tuple[str, D
 
 
 class _Collecting:
-    def __init__(self, program: Program, options: Options, request: Request, group: str) -> None:
+    def __init__(
+        self, program: Program, options: Options, request: Request, group: str, most: int
+    ) -> None:
         self._program = program
         self._options = options
         self._request = request
         self._group = group
+        self._most = most
         self._events: set[str] = set()
         self._taken: set[tuple[str, str, int]] = set()
         self.chosen: list[Target] = []
@@ -529,8 +542,7 @@ class _Collecting:
 
     def _plan(self, probe: Probe, wanted: list[CheckedArgument]) -> Plan:
         try:
-            most = copied_bytes(self._options)
-            return probe.plan(_once(wanted), self._group, self._event(probe), most)
+            return probe.plan(_once(wanted), self._group, self._event(probe), self._most)
         except CompileError as refused:
             raise Refused("", refused.diagnostics) from None
 

@@ -222,6 +222,15 @@ def test_two_values_of_one_name_are_refused(words: tuple[str, ...]) -> None:
     assert codes(targets(C, "-f", "visit", *words)) == [("visit", "", "FC0207")]
 
 
+def test_where_something_is_for_ebpf_alone_lists_are_copied() -> None:
+    # So they are at another function of the trace, which lacks what is for eBPF alone.
+    lists = ("-f", "main.(*server).forward", "-f", "main.(*server).handleRequest", "s.aliases")
+    for alone, copied in (("s.aliases[r.Id & 1]", True), ("r.Id", False)):
+        found, bpf = (targets(GO, *lists, alone, "--engine", each) for each in ("auto", "bpf"))
+        assert labels(found)[0] == ("main.(*server).forward", ["s.aliases"])
+        assert (found.chosen == bpf.chosen) == copied
+
+
 def test_one_value_is_shown_once() -> None:
     (hit,) = targets(
         C, "-f", "visit", "a=r->i", "a= r->i", "depth", "--by", "depth", "--sum", "a"
