@@ -142,7 +142,7 @@ def times(
         *words, *functions, "-x", program, "--", program,
     )  # fmt: skip
     assert done.status == 0, done.errors
-    assert "bpf: the kernel counts" in done.errors
+    assert "the kernel counts" in done.errors
     own = [int(line.split()[1]) for line in done.program]
     return [json.loads(line) for line in done.lines], sum(own), done.errors
 
@@ -379,7 +379,7 @@ def test_a_summary_has_the_times_of_all_calls(
             capfd, "--latency", "--summary", "-v", "--json", *words, *functions, "-x", program,
             "--", program,
         )  # fmt: skip
-        assert "bpf: the kernel counts" in done.errors
+        assert "the kernel counts" in done.errors
         lines = {line["summary"]: line for line in done.objects}
         assert {name: line["hits"] for name, line in lines.items()} == counts
         assert all(line["latency_us"]["count"] == line["hits"] for line in lines.values())
@@ -408,7 +408,7 @@ def test_a_return_is_counted_by_values_of_its_entry(
             capfd, "--latency", "--histogram", "$latency", "--sum", "n", "--by",
             "$function,10 / n", "-v", "--json", *filter, *functions, "-x", program, "--", program,
         )  # fmt: skip
-        assert "bpf: the kernel counts" in done.errors
+        assert "the kernel counts" in done.errors
         found = Counter[tuple[str, int | None]]()
         for line in done.objects:
             if "histogram" in line:
@@ -432,7 +432,7 @@ def test_goroutines_are_counted_by_values_of_their_entries(
         capfd, "--latency", "--sum", "n", "--by", "$function,12 / n", "-v", "--json", *functions,
         "-x", built, "--", built,
     )  # fmt: skip
-    assert "bpf: the kernel counts" in done.errors
+    assert "the kernel counts" in done.errors
     wanted: Counter[tuple[str, int | None]] = Counter()
     for name, numbers in (
         ("main.down", range(41)), ("main.inner", [n for n in range(30) if n % 3]),
