@@ -84,7 +84,7 @@ def test_one_fetch_arg_is_refused_with_what_it_is_made_of(program: Path, express
         ("of.turned[-1]", "before the first element", "a division of `__start_`"),
         ("of.middles[9].id", "one of 4 places", "a division of `__start_`"),
         ("of.large[1].id", "in this place, or in none", "a division of `__start_`"),
-        ("of.turned[1:3]", "cannot be indexed", "cannot be indexed"),
+        ("of.turned[1:3]", "begins with its first element", "begins with its first element"),
     ],
 )
 def test_an_element_of_a_deque_is_in_one_of_several_places(
