@@ -42,6 +42,9 @@ def complete(options: Options) -> tuple[str, ...]:
     binary = options.binary
     if "binary" not in COMMANDS[options.command].options:
         return ()  # whose -x is something else
+    for pid in options.pids:
+        if not os.path.isdir(f"/proc/{pid}"):
+            raise _gone(pid)
     if not binary and options.pids:
         from fetchc.cli.process_code import prepared
 
@@ -65,6 +68,11 @@ def _refused(
     refused = TracerError((Diagnostic(code, message, label, (), tuple(notes), help),))
     refused.text = text
     return refused
+
+
+def _gone(pid: int) -> TracerError:
+    text, help = f"-p {pid}", "give a PID that `ps` shows now"
+    return _refused("FC0707", f"there is no process {pid}", text, (3, len(text)), (), help)
 
 
 def _listed(candidates: list[str]) -> list[str]:
@@ -167,8 +175,7 @@ def _program_of(pids: list[int]) -> str:
             status = os.stat(f"/proc/{pid}/exe")
         except OSError as error:
             if started(pid) is None:
-                what, help = f"there is no process {pid}", "give a PID that `ps` shows now"
-                raise _refused("FC0707", what, text, (3, len(text)), (), help) from None
+                raise _gone(pid) from None
             if isinstance(error, PermissionError):
                 what = f"process {pid} is another user's, or hides its program"
                 help = "run fetchc as root, or name the file to probe: `-x FILE`"

@@ -139,7 +139,9 @@ def test_a_process_of_another_user_is_refused(
     ],
 )
 def test_no_process(text: str, message: str, place: str) -> None:
-    assert refusal("trace", "-f", "f", "-p", text)[:3] == ("FC0707", message, place)
+    found = refusal("trace", "-f", "f", "-p", text)
+    assert found[:3] == ("FC0707", message, place)
+    assert refusal("trace", "-x", "./server", "-f", "f", "-p", text) == found
 
 
 def test_the_program_that_is_started() -> None:

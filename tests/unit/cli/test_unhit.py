@@ -37,8 +37,8 @@ def test_a_file_that_a_process_still_runs(
         process.kill()
     help = f"process {process.pid} still runs the file that was there: `-x /proc/{process.pid}/exe`"
     assert help in capsys.readouterr().err
-    assert main(words) == 3
-    assert "still runs" not in capsys.readouterr().err
+    assert main(words) == 4
+    assert f"error[FC0707]: there is no process {process.pid}" in capsys.readouterr().err
 
 
 def test_a_process_that_is_gone(capsys: pytest.CaptureFixture[str]) -> None:
