@@ -20,7 +20,7 @@ from fetchc.tracer.record_reader import LineForm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from fetchc.cli.trace_events import Hit
     from fetchc.cli.trace_targets import Target
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.record_reader import Columns, ReadLine, ReadLines
     from fetchc.tracer.stacks import Frame
 
-__all__ = ["JsonLines"]
+__all__ = ["JsonLines", "marks"]
 
 _encode = json.JSONEncoder(check_circular=False, allow_nan=False).encode
 _COMMS = 4096
@@ -85,15 +85,8 @@ class JsonLines:
         if self._timed:
             line += f', "latency_us": {"null" if hit.latency is None else hit.latency}'
         if not kinds <= _PLAIN:
-            parts = [part for label in labels for part in _parts(label, args[label])]
-            cut = {path: _whole_length(one) for path, one in parts if isinstance(one, _CUT)}
-            line += f', "cut": {_encode(cut)}' if cut else ""
-            left = {path: one.left for path, one in parts if isinstance(one, CutStructure)}
-            line += f', "left_out": {_encode(left)}' if left else ""
-            changed = [path for path, one in parts if isinstance(one, WalkedList) and one.changed]
-            line += f', "changed": {_encode(changed)}' if changed else ""
-            nowhere = [path for path, one in parts if isinstance(one, NoAddress)]
-            line += f', "no_address": {_encode(nowhere)}' if nowhere else ""
+            found = marks([(label, args[label]) for label in labels])
+            line += "".join([f', "{each}": {_encode(paths)}' for each, paths in found.items()])
         listed = [_frame(frame) for frame in frames]
         return f'{line}, "stack": {_encode(listed)}}}' if listed else line + "}"
 
@@ -137,6 +130,21 @@ def _to_fill_in(labels: Iterable[str]) -> str:
 
 
 _CUT = (CutString, CutList)
+
+
+def marks(values: Iterable[tuple[str, Value]]) -> dict[str, Collection[str]]:
+    """What is not whole, or no address, of values and all that is in them, by their paths.
+
+    The keys are ``cut``, ``left_out``, ``changed`` and ``no_address``, each where there is any.
+    """
+    parts = [part for path, value in values for part in _parts(path, value)]
+    found: dict[str, Collection[str]] = {
+        "cut": {path: _whole_length(one) for path, one in parts if isinstance(one, _CUT)},
+        "left_out": {path: one.left for path, one in parts if isinstance(one, CutStructure)},
+        "changed": [path for path, one in parts if isinstance(one, WalkedList) and one.changed],
+        "no_address": [path for path, one in parts if isinstance(one, NoAddress)],
+    }
+    return {each: paths for each, paths in found.items() if paths}
 
 
 def _whole_length(value: CutString | CutList) -> int | None:

@@ -15,7 +15,7 @@ from fetchc.tracer.tables import Cell, Row, Table, bar_lines, number
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 
     from fetchc.cli.trace_events import Hit
     from fetchc.cli.trace_request import Measure
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     ValueOf = Callable[[Hit], Value]
     KeyOf = Callable[[Hit], Hashable]
 
-__all__ = ["Summary", "Tally", "key_of", "key_shown", "key_value", "summed"]
+__all__ = ["Summary", "Tally", "key_of", "key_shown", "summed"]
 
 _BAR = 52  # columns
 _QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
@@ -199,10 +199,25 @@ class Tally:
                 yield _encode({"sum": _TOGETHER, **of_key, **both})
 
     def _of_key(self, key: tuple[object, ...]) -> dict[str, object]:
-        values: list[object] = [key_value(each) for each in key]
+        values, marked = [_value(each) for each in key], self._marks(key)
         if len(values) > 1:
-            return {"by": list(self.keys), "key": values}
-        return {"by": next(iter(self.keys), None), "key": next(iter(values), None)}
+            return {"by": list(self.keys), "key": values, **marked}
+        return {"by": next(iter(self.keys), None), "key": next(iter(values), None), **marked}
+
+    def _marks(self, key: tuple[object, ...]) -> Mapping[str, object]:
+        # As events have them. What is cut has no length here: a row has hits of several.
+        from fetchc.cli.trace_json import marks
+
+        found = marks([(by, _value(each)) for by, each in zip(self.keys, key, strict=True)])
+        if "cut" in found:
+            found["cut"] = dict.fromkeys(found["cut"])
+        faults = [
+            by + path
+            for by, each in zip(self.keys, key, strict=True)
+            if isinstance(each, _Composed)
+            for path in each.faults
+        ]
+        return {"faults": faults, **found} if faults else found
 
     def interval(self, table: Table, start: float, end: float, name: str = "interval") -> str:
         """One object for a table of the hits between two times, in seconds from the start."""
@@ -213,7 +228,8 @@ class Tally:
                 measure.text: _object(measure, cell)
                 for measure, cell in zip(self.measures, row.cells, strict=True)
             }
-            shown: dict[str, object] = {"key": [key_value(each) for each in key], "hits": row.hits}
+            shown: dict[str, object] = {"key": [_value(each) for each in key], "hits": row.hits}
+            shown.update(self._marks(key))
             rows.append({**shown, "values": values} if values else shown)
         left_out = len(table.rows) - len(rows)
         times = [round(start, 3), round(end, 3)]
@@ -325,28 +341,35 @@ def key_of(label: str) -> Callable[[Hit], Hashable]:
     """
     source = value_of(label)
 
+    inside = (label + ".", label + "[")
+
     def key(hit: Hit) -> Hashable:
-        value = source(hit)
-        if value is None:
-            event = hit.event
-            is_null = label in event.args and label not in event.faults
-            return _Composed(None, printed(None, ())) if is_null else None
-        if isinstance(value, CutString) or not isinstance(value, str | int | float):
-            return _Composed(value, printed(value))
-        # A nil map and an empty one have the same number of entries.
-        return int(value) if isinstance(value, EntryCount) else value
+        value, event = source(hit), hit.event
+        if isinstance(value, EntryCount):
+            return int(value)  # a nil map and an empty one have the same number of entries
+        if isinstance(value, str | int | float) and not isinstance(value, CutString):
+            return value
+        faults = [path for path in event.faults if path == label or path.startswith(inside)]
+        if value is None and not faults and label not in event.args:
+            faults = [label]
+        paths = tuple([path.removeprefix(label) for path in faults])
+        return _Composed(value, printed(value, faults, label), paths)
 
     return key
 
 
 class _Composed:
-    """A value as a key, by how it is shown: what is cut says so."""
+    """A value as a key, by how it is shown: what is cut says so.
 
-    __slots__ = ("shown", "value")
+    ``faults`` are the paths in it to what could not be read; ``""`` is all of it.
+    """
 
-    def __init__(self, value: Value, shown: str) -> None:
+    __slots__ = ("faults", "shown", "value")
+
+    def __init__(self, value: Value, shown: str, faults: tuple[str, ...]) -> None:
         self.value = value
         self.shown = shown
+        self.faults = faults
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Composed) and self.shown == other.shown
@@ -355,14 +378,13 @@ class _Composed:
         return hash(self.shown)
 
 
-def key_value(key: object) -> Value:
-    """The value that became a key."""
+def _value(key: object) -> Value:
     return key.value if isinstance(key, _Composed) else key  # type: ignore[return-value]
 
 
 def key_shown(key: object) -> str:
     """A key as text."""
-    return key.shown if isinstance(key, _Composed) else printed(key_value(key))
+    return key.shown if isinstance(key, _Composed) else printed(_value(key))
 
 
 # ------------------------------------------------------------------------------

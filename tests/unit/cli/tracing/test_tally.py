@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from fetchc.cli.trace_events import Hit
 from fetchc.cli.trace_request import Measure
 from fetchc.cli.trace_tables import Summary, Tally
-from fetchc.tracer.display_values import CutList, CutString, Enumerator
+from fetchc.tracer.display_values import CutList, CutString, CutStructure, Enumerator, NoAddress
+from tests.support.schemas import trace_errors
 from tests.unit.cli.tracing.events import event, plan, target
 
 if TYPE_CHECKING:
@@ -124,6 +125,36 @@ def test_null_is_no_fault() -> None:
     tally = keyed([None])
     tally.add(Hit(target("hit", MADE, keys=("s",)), event(MADE, {"s": None}, faults=("s",)), None))
     assert {line.split("  ")[-1] for line in list(tally.text())[2:]} == {"(fault)", "null"}
+    assert objects(tally) == [
+        {"count": 1, "by": "s", "key": None},
+        {"count": 1, "by": "s", "key": None, "faults": ["s"]},
+    ]
+
+
+def test_keys_have_the_marks_of_values_of_events() -> None:
+    values: list[tuple[Value, tuple[str, ...]]] = [
+        (CutString("abc", 9), ("n",)),
+        ({"p": NoAddress(0x5A5A << 48), "q": None, "r": None}, ("n", "s.r", "m")),
+        (CutStructure({"own": 1}, ("ld",)), ()),
+    ]
+    shown, tally = target("hit", MADE, keys=("n", "s")), Tally((), ["n", "s"])
+    for value, faults in values:
+        tally.add(Hit(shown, event(MADE, {"n": None, "s": value}, faults=faults), None))
+    marked: list[dict[str, Any]] = [
+        {"faults": ["n"], "cut": {"s": None}},  # a key has texts of all lengths
+        {"faults": ["n", "s.r"], "no_address": ["s.p"]},
+        {"left_out": {"s": ["ld"]}},
+    ]
+    whole = json.loads(tally.interval(tally.turn(), 0, 1))
+    assert trace_errors(whole) == []
+    for line, row, marks in zip(objects(tally), whole["rows"], marked, strict=True):
+        assert trace_errors(line) == []
+        assert (line.pop("count"), line.pop("by"), row.pop("hits")) == (1, ["n", "s"], 1)
+        assert line.pop("key") == row.pop("key")
+        assert line == row == marks
+    lines = list(tally.text())
+    assert lines[2].endswith('"abc"…')
+    assert lines[3].endswith("{p=0x5a5a000000000000 (no address), q=null, r=(fault)}")
 
 
 def test_an_interval_is_a_line_and_all_of_them_are_the_whole() -> None:
