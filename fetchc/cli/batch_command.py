@@ -10,7 +10,7 @@ from contextlib import nullcontext
 from fetchc.answers.batch_questions import OpenPrograms, answer, identity, read_line
 from fetchc.answers.json_documents import refused
 from fetchc.ceilings import watch, watched, within_memory
-from fetchc.cli.output import NAMED, given_bytes, unreadable
+from fetchc.cli.output import NAMED, given_bytes
 from fetchc.debuginfo.environment import DEFAULT
 from fetchc.diag.diagnostic import CompileError, DebugInfoError, reject
 
@@ -120,7 +120,7 @@ def _input(path: str) -> AbstractContextManager[BinaryIO]:
     try:
         return open(path, "rb")
     except OSError as refused:
-        raise unreadable(path, refused) from None
+        raise DebugInfoError.of(path, refused) from None
     except ValueError as refused:  # a NUL in the name
         raise DebugInfoError("FC0901", path, f"cannot be read: {refused}") from None
 
@@ -143,7 +143,7 @@ def _read(file: BinaryIO, path: str) -> bytes:
     try:
         return file.readline(LONGEST + 1)
     except OSError as refused:
-        raise unreadable(path, refused) from None
+        raise DebugInfoError.of(path, refused) from None
 
 
 def _answer(apart: _Apart, line: bytes | None, kernel: str) -> dict[str, Any]:

@@ -25,7 +25,6 @@ __all__ = [
     "given_bytes",
     "given_lines",
     "replace_file",
-    "unreadable",
 ]
 
 LIMITS = (EAGAIN, EMFILE, ENFILE, ENOMEM)
@@ -285,9 +284,4 @@ def given_lines() -> Iterator[str]:
             if line.strip():
                 yield line
     except OSError as refused:
-        raise unreadable(NAMED, refused) from None
-
-
-def unreadable(path: str, refused: OSError) -> DebugInfoError:
-    """FC0901 of a file that lines were to be read from."""
-    return DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}")
+        raise DebugInfoError.of(NAMED, refused) from None

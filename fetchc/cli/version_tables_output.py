@@ -88,8 +88,7 @@ def _read(path: str) -> str:
     try:
         return read_regular(path, _LARGEST).decode("utf-8", "replace")
     except OSError as refused:
-        what = f"cannot be read: {refused.strerror}"
-        raise DebugInfoError("FC0901", path, what) from None
+        raise DebugInfoError.of(path, refused) from None
 
 
 def _wanted(options: Options, table: VersionTable) -> list[Wanted]:

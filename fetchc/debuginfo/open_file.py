@@ -116,8 +116,7 @@ def _no_elf(
         with os.fdopen(handle, "rb") as file:
             head = file.read(0x206)
     except OSError as failed:  # of a disk, of /proc/PID/mem, or the file has gone meanwhile
-        what = f"cannot be read: {failed.strerror}"
-        raise DebugInfoError("FC0901", path, what) from None
+        raise DebugInfoError.of(path, failed) from None
     # Firmware starts kernels as portable executables: they have magic numbers of their own.
     kernel = head[0x202:] == b"HdrS" or head[0x38:0x3C] in (b"ARM\x64", b"RSC\x05")
     if head.startswith(b"MZ") and not kernel:

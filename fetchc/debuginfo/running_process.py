@@ -172,7 +172,7 @@ class RunningProcess:
                     raise DebugInfoError("FC0904", path, what, help=CUT)
                 data, _ = self._map.read(handle, LARGEST)
         except OSError as error:
-            raise DebugInfoError("FC0901", path, f"cannot be read: {error.strerror}") from None
+            raise DebugInfoError.of(path, error) from None
         new = parse_lines(path, data)
         self.lines += new
         return new
@@ -208,8 +208,7 @@ class RunningProcess:
                 inside = f"{self.folder}/root{os.readlink(program)}"
                 self._bundle = bundle_of(of_process(inside, None)[0])
             except OSError as error:
-                what = f"cannot be read: {error.strerror}"
-                raise DebugInfoError("FC0901", program, what) from None
+                raise DebugInfoError.of(program, error) from None
         return self._bundle
 
     def assemblies(self) -> dict[str, str]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from errno import EMFILE, ENFILE
+
 from fetchc.record import Record
 from fetchc.source import Span
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Literal
+    from typing import Literal, Self
 
     # What callers branch on. The code of a diagnostic is for people: it may change its meaning.
     Reason = Literal[
@@ -166,6 +168,9 @@ class CompileError(Error):
         return type(self), (self.diagnostics,), self.__dict__
 
 
+_MORE_FILES = "allow more open files: `ulimit -n`"
+
+
 class DebugInfoError(Error):
     """A file could not be read: ``path``, ``section`` and ``offset`` say where.
 
@@ -199,6 +204,13 @@ class DebugInfoError(Error):
         self.help = help
         self.notes = notes
         self.reason = reason
+
+    @classmethod
+    def of(cls, path: str, refused: OSError) -> Self:
+        """FC0901 of a file that the kernel does not open, read or map."""
+        help = _MORE_FILES if refused.errno in (EMFILE, ENFILE) else None
+        what = f"cannot be read: {refused.strerror or refused}"
+        return cls("FC0901", path, what, help=help)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.code, self.path, self.what, self.section, self.offset), vars(self)

@@ -551,8 +551,7 @@ def _symbols_named(name: str, symbols: str) -> int:
         with open(symbols, encoding="utf-8", errors="surrogateescape") as file:
             return sum(line.rstrip("\n").partition("\t")[0].endswith(ending) for line in file)
     except OSError as refused:
-        what = f"cannot be read: {refused.strerror}"
-        raise DebugInfoError("FC0901", symbols, what) from None
+        raise DebugInfoError.of(symbols, refused) from None
 
 
 if TYPE_CHECKING:

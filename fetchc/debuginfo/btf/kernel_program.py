@@ -443,7 +443,7 @@ def _read(name: str, path: str) -> bytes:
             help="it was built without CONFIG_DEBUG_INFO_BTF: name a BTF file with -x",
         ) from None
     except OSError as refused:
-        raise DebugInfoError("FC0901", path, refused.strerror or "cannot be read") from None
+        raise DebugInfoError.of(path, refused) from None
 
 
 def open_file(
@@ -461,7 +461,7 @@ def open_file(
                 return None
             data = file.read(LARGEST)
     except OSError as refused:
-        raise DebugInfoError("FC0901", path, f"cannot be read: {refused.strerror}") from None
+        raise DebugInfoError.of(path, refused) from None
     if data[:2] not in (encode_number(MAGIC, 2, True), encode_number(MAGIC, 2, False)):
         from fetchc.debuginfo.btf.kernel_image import btf_of_image
 

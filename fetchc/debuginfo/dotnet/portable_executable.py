@@ -65,7 +65,7 @@ def map_file(path: str) -> tuple[mmap.mmap | bytes, str]:
             found = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
             return found, file_identity(status)
     except OSError as refused:
-        raise DebugInfoError("FC0901", path, refused.strerror or "cannot be read") from None
+        raise DebugInfoError.of(path, refused) from None
 
 
 class Pe:

@@ -466,9 +466,10 @@ def _aligned(size: int, alignment: int) -> int:
 def _map(path: str, root: str) -> tuple[mmap.mmap, os.stat_result]:
     try:
         handle, status = _with_room(lambda: open_regular(path, root))
-    except (OSError, ValueError) as refused:
-        what = refused.strerror if isinstance(refused, OSError) else str(refused)
-        raise UnreadableFile("FC0901", path, f"cannot be read: {what}") from None
+    except OSError as refused:
+        raise UnreadableFile.of(path, refused) from None
+    except ValueError as refused:
+        raise UnreadableFile("FC0901", path, f"cannot be read: {refused}") from None
     try:
         if status.st_size == 0:
             raise OtherFormat(
@@ -477,7 +478,7 @@ def _map(path: str, root: str) -> tuple[mmap.mmap, os.stat_result]:
         try:
             return _with_room(lambda: _shared(handle)), status  # a mapping has a handle, too
         except OSError as refused:
-            raise UnreadableFile("FC0901", path, f"cannot be read: {refused.strerror}") from None
+            raise UnreadableFile.of(path, refused) from None
     finally:
         os.close(handle)
 

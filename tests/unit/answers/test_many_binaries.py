@@ -67,3 +67,18 @@ def test_programs_of_a_library_that_nobody_uses_make_room(paths: list[str]) -> N
             assert probe.compile("r->i").fetcharg == "+8(%di):s32"
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_too_many_open_files_are_refused_with_what_helps(paths: list[str]) -> None:
+    fetchc.open(paths[1])
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        with pytest.raises(fetchc.DebugInfoError, match="Too many open files") as raised:
+            fetchc.open(paths[0])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert (raised.value.code, raised.value.help) == (
+        "FC0901",
+        "allow more open files: `ulimit -n`",
+    )
