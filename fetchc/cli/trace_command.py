@@ -7,7 +7,7 @@ import gc
 from fetchc.ceilings import unwatch
 from fetchc.cli.output import exit_status
 from fetchc.cli.parsing_child import Reader, probed_file, reader
-from fetchc.cli.trace_engine import chosen_session, session_instead
+from fetchc.cli.trace_engine import chosen_session, session_instead, without_tracefs
 from fetchc.cli.trace_events import Ending, Show, watch
 from fetchc.cli.trace_request import Refused, Usage, request
 from fetchc.cli.trace_targets import collect, inlined_copies, traceable
@@ -139,7 +139,7 @@ def _run(
             # Nothing is recorded yet, and what eBPF cannot, tracefs may.
             instead = session_instead(refusal, targets, options, group)
             if instead is None:
-                raise
+                raise without_tracefs(refusal, targets) from None
             output.diagnostics(refusal.diagnostics, "")
             output.say("warning: tracefs records in place of that program: please report it")
         return _recorded(instead, targets, options, output, asked, command, wanted)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.bpf.counting import Counting
     from fetchc.tracer.bpf.noted_values import Entering, Noted
 
-__all__ = ["chosen_session", "session_instead"]
+__all__ = ["chosen_session", "session_instead", "without_tracefs"]
 
 
 def chosen_session(
@@ -73,6 +73,20 @@ def session_instead(
     if options.ahead is not None:
         options.ahead.wait()  # its instance has the name
     return Session(group=group)
+
+
+def without_tracefs(refusal: TracerError, targets: Targets) -> TracerError:
+    """The refusal of eBPF with another action, where tracefs cannot record the targets either."""
+    from fetchc.tracer.bpf.features import WITHOUT
+
+    alone = next((why for each in targets.chosen if (why := each.plan.ebpf_alone)), None)
+    if alone is None:
+        return refusal
+    help = f"leave out what needs eBPF: {alone[1]}"
+    changed = [
+        one.replaced(help=help) if one.help == WITHOUT else one for one in refusal.diagnostics
+    ]
+    return TracerError(tuple(changed), refusal.text)
 
 
 def _asks_for_totals(options: Options, request: Request) -> bool:
@@ -220,7 +234,7 @@ def _chosen(targets: Targets, options: Options, counts: bool, filtered: bool) ->
         from fetchc.tracer.bpf.features import cannot
 
         if (reason := _unable(targets)) is not None:
-            raise cannot(reason)
+            raise without_tracefs(cannot(reason), targets)
         return "bpf", "`--engine bpf`, and the kernel counts" if counts else "`--engine bpf`"
     # A filter that eBPF does not test has the values that it compares in each key.
     reason = "the kernel counts" if counts and filtered else _closed(targets) or _slow(targets)

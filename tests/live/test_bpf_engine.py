@@ -644,6 +644,11 @@ def test_tracefs_takes_the_place_of_a_program_that_is_refused(
     assert "warning: tracefs records in place of that program" in instead.errors
     refused = trace(capfd, "--engine", "bpf", *words)
     assert (refused.status, refused.lines) == (4, [])
+    assert "help: `--engine tracefs` does without eBPF" in refused.errors
+    refused = trace(capfd, "p[how].n", "-x", program, "-f", "look", "--", program, "children")
+    assert (refused.status, refused.lines) == (4, [])
+    assert "   = help: leave out what needs eBPF: only an eBPF program" in refused.errors
+    assert "--engine tracefs" not in refused.errors
 
 
 def test_many_kinds_of_events_are_recorded_by_tracefs_instead(
