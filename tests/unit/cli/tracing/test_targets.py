@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -414,3 +415,13 @@ def test_a_line_with_a_closure_has_the_names_of_each_function() -> None:
     }  # fmt: skip
     alike = targets(CLOSURES, "$goid", "-f", "main.go:187")
     assert [one.plan.function for one in alike.chosen] == ["main_go_187"]
+
+
+def test_without_a_disassembler_a_note_names_no_other_place(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = ("-v", "-f", "_rt0_amd64")
+    (with_place,) = targets(GO, *words).notes
+    monkeypatch.setitem(sys.modules, "capstone", None)
+    (without,) = targets(GO, *words).notes
+    assert with_place == f"{without}; `--at +0x9` is one, where values may be elsewhere"
