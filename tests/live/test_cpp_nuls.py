@@ -23,7 +23,7 @@ SOURCE = r"""
 using namespace std::string_literals;
 struct batch { std::string rep; std::vector<std::string> keys; std::pair<std::string, int> pair; };
 __attribute__((noinline)) int put(batch *b, const std::string &key, std::string value, int n) {
-  __asm__ volatile("" :: "r"(b), "r"(&key), "r"(&value) : "memory"); return n; }
+  __asm__ volatile("" :: "r"(b), "r"(&key), "r"(value.data()) : "memory"); return n; }
 int main() {
   batch b{"\0\0\1"s, {"x", "y\0z"s, ""}, {"p\0"s, 1}};
   put(&b, std::string(300, 'k') + "\0end"s, "plain", 0);
