@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.traced import trace
+from tests.live.traced import BPF, trace
 from tests.support.dotnet import NET9, NETCORE21, NETCORE31, compiled, framework, host, missing
 from tests.support.toolchains import ROOT
 from tests.support.tracefs import require_uprobes
@@ -49,7 +49,7 @@ ENVIRONMENT = (
 INNER = {
     "TryParse": (CORE, "Number.TryParseInt32IntegerStyle", ["value", "value.Length", "value[0:2]"])
 }
-LONGEST = 128  # units of a text that a trace shows
+LONGEST = 2048 if BPF else 128  # units of a text that a trace shows
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -12,7 +11,7 @@ import pytest
 
 import fetchc
 from fetchc.tracer.events import Event
-from tests.live.traced import trace
+from tests.live.traced import BPF, trace
 from tests.live.watching import watched
 from tests.support.go_programs import go_program
 from tests.support.toolchains import require
@@ -21,7 +20,6 @@ from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
 
-BPF = os.environ.get("FETCHC_ENGINE") == "bpf"
 NUMBERS = 512 if BPF else 64  # of eight bytes, at most
 
 SOURCE = r"""

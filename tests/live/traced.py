@@ -28,6 +28,7 @@ from tests.support.toolchains import ROOT, require
 from tests.support.tracefs import require_uprobes
 
 __all__ = [
+    "BPF",
     "SECONDS",
     "Traced",
     "build",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 SECONDS = 60  # what takes longer never comes
+BPF = os.environ.get("FETCHC_ENGINE") == "bpf"  # traces go through eBPF, and copy whole lists
 _TRACEFS = Path("/sys/kernel/tracing")
 _HELD_TO_SCHEMA = 50  # lines of a trace
 # bpf(2): commands, and where struct bpf_prog_info counts the runs of a program.
