@@ -12,10 +12,8 @@ from typing import Any
 
 import pytest
 
-from tests.live.rustc import COMPILERS, compiled
+from tests.live.built import built
 from tests.live.traced import trace
-from tests.support.dotnet import ahead_of_time
-from tests.support.go_programs import go_program
 from tests.support.toolchains import require
 from tests.support.tracefs import require_bpf
 
@@ -113,34 +111,6 @@ class Copied {
 """
 
 
-def _go(folder: Path) -> list[str | Path]:
-    return [go_program("1.27", folder, GO, name="copied")]
-
-
-def _rust(folder: Path) -> list[str | Path]:
-    if not COMPILERS:
-        pytest.skip("no rustc here (.ci/setup brings it)")
-    source = folder / "copied" / "main.rs"
-    source.parent.mkdir()
-    source.write_text(RUST)
-    (compiler,) = COMPILERS[0].values
-    return [compiled(str(compiler), source, folder / "program", "-C", "opt-level=1")]
-
-
-def _cpp(folder: Path) -> list[str | Path]:
-    require("g++")
-    (folder / "copied.cc").write_text(CPP)
-    command = ["g++", "-std=c++17", "-g", "-O1", "-o", "copied", "copied.cc"]
-    subprocess.run(command, cwd=folder, check=True, timeout=120)
-    return [folder / "copied"]
-
-
-def _mono(folder: Path) -> list[str | Path]:
-    source = folder / "copied.cs"
-    source.write_text(CSHARP)
-    return ["mono", ahead_of_time(source, folder / "copied.exe")]
-
-
 def text(length: int) -> str:
     """What every program makes of a length."""
     return ("ab\0c" * (length // 4 + 1))[:length]
@@ -174,21 +144,21 @@ def few_names(length: int) -> list[str]:
 # By language: the function, and of each expression what it is and the bytes of an element: of a
 # structure and a string, those that it takes of what is copied.
 Whole = Callable[[int], Any]
-CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, tuple[Whole, int]]]] = {
-    "go": (_go, "main.look", {
+CASES: dict[str, tuple[str, str, dict[str, tuple[Whole, int]]]] = {
+    "go": (GO, "main.look", {
         "s": (text, 1), "b": (words, 1), "words[0]": (text, 1), "r.name": (text, 1),
         "r.rows": (rows, 4), "s[:len(b)]": (text, 1), "r.points": (points, 64),
         "r.names": (names, 256), 'm["r"].names': (few_names, 256), 'm["r"].points': (points, 64),
     }),
-    "rust": (_rust, "copied::look", {
+    "rust": (RUST, "copied::look", {
         "s": (text, 1), "words": (rows, 4), "r.name": (text, 1), "r.rows": (rows, 4),
         "r.points": (points, 64), "r.names": (names, 256),
     }),
-    "c++": (_cpp, "look", {
+    "c++": (CPP, "look", {
         "s": (text, 1), "v": (text, 1), "r.name": (text, 1), "r.rows": (rows, 4),
         "buf[0:n]": (text, 1), "r.points": (points, 64), "r.names": (names, 256),
     }),
-    "mono": (_mono, "Copied.Look", {"s": (text, 2), "rows": (rows, 4)}),
+    "mono": (CSHARP, "Copied.Look", {"s": (text, 2), "rows": (rows, 4)}),
 }  # fmt: skip
 
 
@@ -198,8 +168,8 @@ def test_contents_are_those_of_the_program(
     language: str, most: int | None, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_bpf()
-    build, function, expressions = CASES[language]
-    program = build(tmp_path)
+    source, function, expressions = CASES[language]
+    program = built(language, source, "copied", tmp_path)
     # Two at once, which is as many as a record has room for.
     limit = ["--engine", "bpf"] if most is None else ["--value-bytes", str(most)]
     labels = list(expressions)

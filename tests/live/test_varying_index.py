@@ -5,18 +5,14 @@ Every program calls its function with the indices 0 to 5, and a cursor that is o
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.live.rustc import COMPILERS, compiled
+from tests.live.built import built
 from tests.live.traced import trace
-from tests.support.dotnet import ahead_of_time
-from tests.support.go_programs import go_program
-from tests.support.toolchains import require
 from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
@@ -113,34 +109,6 @@ class Indexed {
 """
 
 
-def _go(folder: Path) -> list[str | Path]:
-    return [go_program("1.27", folder, GO, name="indexed")]
-
-
-def _rust(folder: Path) -> list[str | Path]:
-    if not COMPILERS:
-        pytest.skip("no rustc here (.ci/setup brings it)")
-    source = folder / "indexed" / "main.rs"
-    source.parent.mkdir()
-    source.write_text(RUST)
-    (compiler,) = COMPILERS[0].values
-    return [compiled(str(compiler), source, folder / "program", "-C", "opt-level=1")]
-
-
-def _cpp(folder: Path) -> list[str | Path]:
-    require("g++")
-    (folder / "indexed.cc").write_text(CPP)
-    command = ["g++", "-std=c++17", "-g", "-O1", "-o", "indexed", "indexed.cc"]
-    subprocess.run(command, cwd=folder, check=True, timeout=120)
-    return [folder / "indexed"]
-
-
-def _mono(folder: Path) -> list[str | Path]:
-    source = folder / "indexed.cs"
-    source.write_text(CSHARP)
-    return ["mono", ahead_of_time(source, folder / "indexed.exe")]
-
-
 def item(at: int, *, below: int = 4) -> str | None:
     """The name of an item; None where there is none."""
     return f"item{at}" if 0 <= at < below else None
@@ -153,8 +121,8 @@ def one_of(values: str | list[Any], at: int) -> Any:
 
 # By language: the function, and of each expression what it is at a call; None is a fault.
 Expected = Callable[[int], Any]
-CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, Expected]]] = {
-    "c++": (_cpp, "look", {
+CASES: dict[str, tuple[str, str, dict[str, Expected]]] = {
+    "c++": (CPP, "look", {
         "s.items[i].name": lambda i: f"item{i + 1}",  # a pointer: it knows no end
         "s.items[s.cursor].id": lambda i: 10 * i,
         "s.items[i - 1]->next->name": lambda i: f"item{i + 1}",
@@ -170,7 +138,7 @@ CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, Expect
         "s.grid[i][s.cursor]": lambda i: 4 * i - 1 if 0 < i < 4 else None,
         "s.tail->last[i]": lambda i: i + 100,  # the end of an object: it knows no end, either
     }),
-    "go": (_go, "main.look", {
+    "go": (GO, "main.look", {
         "names[i]": lambda i: one_of(["x", "y"], i),
         "text[i]": lambda i: one_of([*b"hello"], i),
         "s.items[s.cursor].name": lambda i: item(i - 1),
@@ -180,14 +148,14 @@ CASES: dict[str, tuple[Callable[[Path], list[str | Path]], str, dict[str, Expect
         "s.fixed[s.items[i].id / 10]": lambda i: {
             "name": f"item{i}", "id": i * 10, "tags": [f"a{i}", "b"]} if i < 4 else None,
     }),
-    "rust": (_rust, "indexed::look", {
+    "rust": (RUST, "indexed::look", {
         "s.items[i].name": item,
         "s.items[s.cursor]": lambda i: {
             "id": 10 * i - 10, "name": f"item{i - 1}"} if 0 < i < 5 else None,
         "s.fixed[i].id": lambda i: one_of([0, 10], i),
         "s.words[s.cursor]": lambda i: one_of(["x", "yy"], i - 1),
     }),
-    "mono": (_mono, "Indexed.Look", {
+    "mono": (CSHARP, "Indexed.Look", {
         "s.items[i].Name": item,
         "names[s.cursor]": lambda i: one_of(["x", "y"], i - 1),
         "s.points[i]": lambda i: {"X": -i, "Y": 100 * i} if i < 3 else None,
@@ -216,8 +184,8 @@ def test_the_element_is_that_of_the_program(
     language: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_bpf()
-    build, function, expressions = CASES[language]
-    program = build(tmp_path)
+    source, function, expressions = CASES[language]
+    program = built(language, source, "indexed", tmp_path)
     asked = [*expressions, "--format", "jsonl", "-x", program[-1], "-f", function]
     done = trace(capfd, *asked, "--", *program, *(["one", "last"] if language == "c++" else []))
     assert done.status == 0, done.errors
@@ -228,7 +196,7 @@ def test_elements_are_keys_measures_and_conditions(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     require_bpf()
-    program = _cpp(tmp_path)
+    program = built("c++", CPP, "indexed", tmp_path)
     asked = ["--count-by", "s.words[i & 1]", "--sum", "table[s.items[i].id]", "--format", "jsonl"]
     asked += ["--filter", 's.pointers[i]->id != 60 && s.items[i].name != "item3"']
     done = trace(capfd, *asked, "-x", program[0], "-f", "look", "--", *program)
