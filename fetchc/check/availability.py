@@ -35,14 +35,22 @@ _LEFT_BY_AWAIT = Absent(
     "no location",
     "it is in the stack frame of a poll, and code behind an `.await` may run in the next one",
 )
+_LOST_BY_GROWTH = Absent(
+    "no location",
+    "Go does not save the registers with parameters in calls that grow the stack first",
+)
 
 
 def refuse_absent(site: Site, variable: Variable, place: Absent, span: Span) -> CompileError:
     """The refusal of a variable that has no place at the site; ``place`` says why."""
     notes: tuple[str, ...] = ()
     hint: str | None = None
-    elsewhere = place.kind in ("no location", "computed") and place != _LEFT_BY_AWAIT
-    if place == _LEFT_BY_AWAIT:
+    final = place in (_LEFT_BY_AWAIT, _LOST_BY_GROWTH)
+    elsewhere = place.kind in ("no location", "computed") and not final
+    if place == _LOST_BY_GROWTH:
+        notes = ("the function uses none of its parameters",)
+        hint = "probe the entry, where `trace` detects such calls: leave out `--at`"
+    elif place == _LEFT_BY_AWAIT:
         notes = ("what is used behind an `.await` is kept in the coroutine, this is not",)
         hint = "probe a line that uses it, or for an argument the function that makes the future"
     elif elsewhere and variable.called is not None and site.address >= variable.called:
@@ -184,7 +192,19 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
         from fetchc.check.go_variables import arrange_pieces
 
         place = arrange_pieces(site, function, variable, place)
+        if _is_lost_by_growth(site, function, variable, place):
+            return _LOST_BY_GROWTH
     return _if_frame_is_valid(site, function, place)
+
+
+def _is_lost_by_growth(site: Site, function: Function, variable: Variable, place: Place) -> bool:
+    """Whether a Go parameter has other bytes in its registers, after the stack has grown."""
+    from fetchc.check.go_parameters import loses_registers_in_growth
+
+    parts = [each.place for each in place.pieces] if isinstance(place, Pieces) else [place]
+    in_registers = any(isinstance(each, InRegister) for each in parts)
+    passed = variable.kind == "parameter" and variable.called is None
+    return in_registers and passed and loses_registers_in_growth(site, function)
 
 
 def _is_left_by_await(site: Site, function: Function, variable: Variable, place: Place) -> bool:

@@ -8,6 +8,7 @@ from fetchc.check.locations import is_fragment, optimized_by_gcc
 from fetchc.check.probe_site import ProbePoint, Site
 from fetchc.diag.diagnostic import CompileError, Diagnostic, reject
 from fetchc.driver.function_lookup import (
+    behind_stack_check,
     find_function,
     function_at_point,
     has_name,
@@ -15,6 +16,7 @@ from fetchc.driver.function_lookup import (
 )
 from fetchc.ir.fetch import Bits, type_text
 from fetchc.lang import language, language_at
+from fetchc.quantities import Address
 from fetchc.target.machines import architecture
 
 TYPE_CHECKING = False
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from fetchc.ir.fetch import Fetch
     from fetchc.program.entities import Function
     from fetchc.program.protocol import CodeMap, Program
-    from fetchc.quantities import Address
     from fetchc.source import Span
     from fetchc.syntax.tree import Point
 
@@ -152,11 +153,15 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
 
 def _always_passed(program: Program, function: Function, body: Address) -> bool:
     # LLVM moves the mark behind a branch at times (issue 139549 of llvm-project, from version 20
-    # on). Loops in front of it are fine: they touch the pages of a large frame.
+    # on). Loops in front of it are fine: they touch the pages of a large frame. So is the stack
+    # check of Go: where the stack must grow, the function is entered again.
     from fetchc.code.disassembly import exits
 
-    code = program.code(function.address, body - function.address)
-    found = exits(code, function.address, program.architecture)
+    start = Address(function.address + behind_stack_check(program, function))
+    if start > body:
+        return False
+    code = program.code(start, body - start)
+    found = exits(code, start, program.architecture)
     return not found.returns and not [target for target in found.jumps if target != body]
 
 
