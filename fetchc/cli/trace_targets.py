@@ -686,8 +686,15 @@ def _placed(
             return second, _asked(second, text, follow)
         except Refused as again:
             # `$retval` is not for entries: then the return's reason is the one to tell.
-            only_later = refused.diagnostics[0].reason == "at return"
-            raise (again if only_later else refused) from None
+            if refused.diagnostics[0].reason == "at return":
+                raise again from None
+            # What the entry has no place for has one elsewhere, and `--latency` excludes `--at`.
+            at_entry = refused if first.kind == "entry" else again
+            cause, *others = at_entry.diagnostics
+            if cause.reason != "no location" or cause.help is None:
+                raise refused from None
+            cause = cause.replaced(help=f"without `--latency`, {cause.help}")
+            raise Refused(at_entry.text, (cause, *others)) from None
 
 
 def _pairing(probe: Probe, key: str) -> CheckedArgument:

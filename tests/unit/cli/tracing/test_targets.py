@@ -125,6 +125,15 @@ def test_a_call_that_has_it_at_neither_end() -> None:
     assert codes(found) == [("triple", "$retval->x", "FC0301")]
 
 
+@pytest.mark.parametrize("words", [(), ("--return",)])
+def test_help_for_a_call_names_options_that_go_together(words: tuple[str, ...]) -> None:
+    (left_out,) = targets(RUST, "r", "-f", "requests::handle", "--latency", *words).left_out
+    help = "without `--latency`, probe where it has been stored: `--at body`"
+    assert left_out.diagnostics[0].help == help
+    (stored,) = targets(RUST, "r", "-f", "requests::handle").chosen
+    assert stored.plan.kind == "body"
+
+
 def test_what_filters_and_histograms_need_is_hidden() -> None:
     found = targets(
         C, "d=depth", "-f", "visit", "--filter", "d > 1 && r->i < 5", "--histogram", "r->u",
