@@ -81,10 +81,13 @@ def _selected(checker: Checker, array: Typed, index: Typed, node: tree.Index) ->
 def _refuse_scattered(checker: Checker, base: Typed, node: tree.Index) -> None:
     # FC0304 of elements that are not side by side, and of values by key.
     at, help = node.index_span, "write a constant: `e[2]`"
+    if checker.site.language.dereferences and checker.rules.referent is not None:
+        base = checker.rules.referent(checker, base)
     resolved = checker.resolved(base.type)
     rules = checker.rules_for(resolved)
     if rules.has_keys is not None and rules.has_keys(checker, base):
-        what, help = "is looked up by a constant key", "write a number or a string: `m[7]`"
+        what = "is looked up by a constant key"
+        help = "write a number or a string, or trace the entries with their keys: `m[:]`"
     elif (
         isinstance(resolved, StructType)
         and any(

@@ -236,7 +236,7 @@ def begin(checker: Checker, walk: Walked) -> None:
             walk.span,
             "the second one",
             notes=("a container in an element of another one cannot be walked",),
-            help="give each of them an argument of its own",
+            help="write an argument for each; one in an element has a length: `len(m[7])`",
         )
     checker.walk = walk
 

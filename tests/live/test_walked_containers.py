@@ -682,6 +682,8 @@ def test_containers_of_rust(
     with pytest.raises(fetchc.CompileError) as refused:  # a ring does not begin with its first slot
         fetchc.open(str(program)).probe("look", at="body").asked("list(d)")
     assert refused.value.diagnostics[0].code in ("FC0304", "FC0309")  # old ones have no length
+    with pytest.raises(fetchc.CompileError, match="looked up by a constant key"):
+        fetchc.open(str(program)).probe("look", at="body").asked("m[m.len()]")
 
 
 def test_collections_of_dotnet(
