@@ -152,6 +152,10 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
         case tree.Index() | tree.Range():
             return _index(checker, node)
         case tree.Integer(value=value, span=span):
+            if node.suffix and checker.site.language.arithmetic == "c":
+                from fetchc.check.operators import literal
+
+                return literal(checker, node)
             return Constant(value, checker.word(signed=True), span)
         case tree.StringLiteral(span=span):
             raise reject("FC0101", "a string is the key of a map", span, "a string")

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
-__all__ = ["extreme", "operand_of", "operation", "word"]
+__all__ = ["extreme", "literal", "operand_of", "operation", "word"]
 
 _COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 _SHIFTS = frozenset(("<<", ">>"))
@@ -276,9 +276,21 @@ def _computed(
     return Operation(operator, operands, number, rules, type, span, assumptions)
 
 
+def literal(checker: Checker, node: tree.Integer) -> Constant:
+    """A number of C whose suffix gives it a type (C17 6.4.4.1)."""
+    short = "l" not in node.suffix and not node.value >> 32
+    name = "unsigned int" if short else "unsigned long" if "u" in node.suffix else "long int"
+    type = IntType(name, ByteSize(4 if short else 8), "u" not in node.suffix)
+    return Constant(node.value, checker.program.intern(type), node.span)
+
+
 def _negated(checker: Checker, operand: Typed, span: Span) -> Typed:
     if isinstance(operand, Constant):
-        return Constant(-operand.value, checker.word(signed=True), span)
+        if checker.site.language.arithmetic != "c" or _untyped(checker, operand):
+            return Constant(-operand.value, checker.word(signed=True), span)
+        _, number = operand_of(checker, operand, "-", span)
+        type = _type(checker, _promoted(checker, operand, number))
+        return Constant(wrapped(-operand.value, checker.resolved(type)), type, span)
     if isinstance(operand, FloatConstant):
         return FloatConstant(-operand.value, operand.type, span)
     return _of_one(checker, "-", operand, span)

@@ -141,7 +141,9 @@ def c_operators(chosen: Random, expressions: int, calls: int, real: float = 0.4)
     wider = [f"~(({kind})(e->{name}))" for kind in ("long", "short") for name in "abd"]
     wider += [f"(unsigned)(({kind})(e->a))" for kind in ("int", "short", "long", "bool")]
     # Constants with a type.
-    typed = ("(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)")
+    typed = ["(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)"]
+    unsigned = ("3u", "-3u", "-(unsigned)3", "~0u", "0x80000000", "3UL")
+    typed += [f"(e->i) < ({one})" for one in unsigned]
     drawn |= {text: text for text in (*wider, *typed)}
     # gcc knows what `x / x` is, and does not divide.
     known = re.compile(r"\((e->\w+)\) [/%] \(\1\)")

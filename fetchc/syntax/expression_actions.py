@@ -44,6 +44,7 @@ from fetchc.syntax.tree import (
     Unary,
     constant,
     grouped_otherwise,
+    integer,
     number,
     shown,
 )
@@ -399,7 +400,7 @@ class Builder(TypeBuilder):
 
     def integer_value(self, children: list[Token], span: Span) -> Integer:
         """A number."""
-        return Integer(number(children[0].text, span), span)
+        return integer(children[0].text, span)
 
     def character_value(self, children: list[Token], span: Span) -> Integer:
         """``'G'``, ``'\\n'``, ``'\\x1b'``, ``'\\0'``: a number that all languages agree on."""

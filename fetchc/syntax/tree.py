@@ -203,10 +203,14 @@ class Register(Record):
 
 
 class Integer(Record):
-    """A number; never negative, ``-1`` is a :class:`Negate`."""
+    """A number; never negative, ``-1`` is a :class:`Negate`.
+
+    ``suffix`` is ``u``, ``l`` or ``ul`` where C gives it such a type: ``3u``, ``0x80000000``.
+    """
 
     value: int
     span: Span
+    suffix: str = ""
 
 
 class FloatNumber(Record):
@@ -520,27 +524,38 @@ _WORD_BITS = 64  # of the widest register that a fetch-arg knows
 
 # Suffixes say a type, which a number here does not have.
 _FORM = r"(?:0[xX](?P<x>[0-9a-fA-F]+)|0[bB](?P<b>[01]+)|0[oO]?(?P<o>[0-7]+)|(?P<d>[0-9]+))"
-_SUFFIX = r"(?:[uU]?[lL]{0,2}|[lL]{1,2}[uU])"
+_SUFFIX = r"(?P<suffix>[uU]?[lL]{0,2}|[lL]{1,2}[uU])"
 _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
 
 
 def number(text: str, span: Span) -> int:
     """The value of a number as written; raises CompileError FC0101."""
+    return integer(text, span).value
+
+
+def integer(text: str, span: Span) -> Integer:
+    """A number as written; raises CompileError FC0101."""
     if len(text) < 16 and text.isascii() and text.isdecimal() and (text[0] != "0" or text == "0"):
-        return int(text)
+        return Integer(int(text), span)
     import re
 
     found = re.fullmatch(_FORM + _SUFFIX, text)
-    if found is None or (found.lastgroup == "d" and len(found["d"]) > 1 and text[0] == "0"):
+    if found is None or (found["d"] and len(found["d"]) > 1 and text[0] == "0"):
         help = "write it as `10`, `0x1f`, `0b101` or `017` (octal)"
         if re.fullmatch("[0-9]+(ns|us|ms|s|m|h)", text):
             help = "a length of time is a number without a unit: nanoseconds in Go"
         raise reject("FC0101", f"`{shown(text)}` is not a number", span, "not a number", help=help)
-    form = found.lastgroup or "d"
+    form = next(one for one in _BASES if found[one] is not None)
     value = int(found[form], _BASES[form])
     if value >= 1 << _WORD_BITS:
         raise reject("FC0101", f"`{shown(text)}` needs more than 64 bits", span, "too big")
-    return value
+    given = found["suffix"].lower()
+    suffix = "u" * ("u" in given) + "l" * ("l" in given)
+    # C17 6.4.4.1: a number that is not decimal may have an unsigned type without a suffix.
+    unsigned = value >> 63 or (not suffix and value >> 31 == 1)
+    if form != "d" and unsigned and "u" not in suffix:
+        suffix = "u" + suffix
+    return Integer(value, span, suffix)
 
 
 def constant(expression: Expression, depth: int = 0) -> int | None:

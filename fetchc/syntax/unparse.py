@@ -148,8 +148,9 @@ def _text(node: Expression) -> tuple[str, int]:
             return f"${name}", _POSTFIX
         case Register(name=name):
             return f"%{name}", _POSTFIX
-        case Integer(value=value):
-            return str(value), _POSTFIX
+        case Integer(value=value, suffix=suffix):
+            based = suffix[:1] == "u" and (value >> 31 == 1 or value >> 63)
+            return f"{value:#x}" if based else f"{value}{suffix}", _POSTFIX
         case FloatNumber(value=real):
             return repr(real), _POSTFIX
         case StringLiteral(value=raw):

@@ -79,7 +79,7 @@ CANONICAL = {
     "a / b.c": "a / b.c",
     "a/2": "a / 2",
     "-1": "-1",
-    "0x10 + 010 + 0b11 + 5UL": "16 + 8 + 3 + 5",
+    "0x10 + 010 + 0b11 + 5UL": "16 + 8 + 3 + 5ul",
     # casts as C binds them
     "(struct s *)p->next": "(struct s *)p->next",
     "((struct s *)p)->next": "((struct s *)p)->next",
