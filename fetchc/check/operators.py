@@ -24,6 +24,7 @@ from fetchc.ir.arithmetic import DOUBLE, TRUTH, Number
 from fetchc.program.types import (
     BoolType,
     ChannelType,
+    EnumType,
     FloatType,
     FunctionType,
     InterfaceType,
@@ -161,7 +162,9 @@ def _promoted(checker: Checker, node: Typed, number: Number) -> Number:
     """C17 6.3.1.1: what is narrower than an int is an int, a bit field by its width."""
     if number.floating:
         return number
-    if isinstance(node, Constant) and _untyped(checker, node):
+    # An enumerator is an int where that holds it: C17 6.7.2.2; C++17 [conv.prom].
+    enumerator = isinstance(checker.resolved(node.type), EnumType)
+    if isinstance(node, Constant) and (enumerator or _untyped(checker, node)):
         for bits in (32, 64):
             if Number(bits, True).holds(node.value):
                 return Number(bits, True)

@@ -39,7 +39,8 @@ _C_SOURCE = """
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-struct values { @MEMBERS@ int codes[4]; };
+enum kind { ODD = 3 };
+struct values { @MEMBERS@ int codes[4]; enum kind kind; };
 static sigjmp_buf back;
 static void fault(int number) { siglongjmp(back, number); }
 static void i(long n) { printf("i%ld ", n); }
@@ -142,8 +143,8 @@ def c_operators(chosen: Random, expressions: int, calls: int, real: float = 0.4)
     wider += [f"(unsigned)(({kind})(e->a))" for kind in ("int", "short", "long", "bool")]
     # Constants with a type.
     typed = ["(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)"]
-    unsigned = ("3u", "-3u", "-(unsigned)3", "~0u", "0x80000000", "3UL")
-    typed += [f"(e->i) < ({one})" for one in unsigned]
+    compared = ("3u", "-3u", "-(unsigned)3", "~0u", "0x80000000", "3UL", "ODD")
+    typed += [f"(e->i) < ({one})" for one in compared]
     drawn |= {text: text for text in (*wider, *typed)}
     # gcc knows what `x / x` is, and does not divide.
     known = re.compile(r"\((e->\w+)\) [/%] \(\1\)")
