@@ -266,6 +266,8 @@ def encoded(program: Program, found: Recorded) -> bytes:
         match step:
             case EmitComm(word=word, at=at):
                 struct.pack_into("<I", data, word, at | 16 << 16)
+            case EmitContents(at=int()):
+                pass  # in the fixed part, with its place
             case EmitText(word=word, number=number) | EmitContents(word=word, number=number):
                 content = found.texts[number]
                 if content is None:
