@@ -97,9 +97,12 @@ def unwritten_object(site: Site, function: Function, place: Place) -> Absent | N
     others, nothing shows it.
     """
     from fetchc.code.disassembly import ignores
+    from fetchc.target.machines import call_rules
 
     machine, size = site.architecture, function.size or 0
     if not isinstance(place, InMemory) or not optimized_by_gcc(function):
+        return None
+    if call_rules(site.program.architecture) is None:
         return None
     if place.register == machine.stack_pointer or not 0 < size <= _MOST_CODE:
         return None
