@@ -416,6 +416,9 @@ def test_a_runtime_that_does_not_answer_says_why(
     ends: bool,
 ) -> None:
     os.kill(service.pid, signal.SIGSTOP)  # it takes the question, and does not answer
+    threads = [task / "stat" for task in Path(f"/proc/{service.pid}/task").iterdir()]
+    while any(") T " not in thread.read_text() for thread in threads):
+        time.sleep(0.01)
     if ends:
         threading.Timer(0.3, service.process.kill).start()
     else:
