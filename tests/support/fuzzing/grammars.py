@@ -93,6 +93,7 @@ FILES = frozenset(
         "batch",
         "compilers",
         "gos",
+        "rusts",
         "btf",
         "fields",
         "into",
