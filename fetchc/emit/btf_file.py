@@ -196,7 +196,8 @@ def identifiers(names: Iterable[str]) -> dict[str, str]:
             words = words.replace(mark, word)
         stem = _OTHER.sub("_", words).strip("_") or "unnamed"
         stem = f"_{stem}" if stem[0].isdigit() else stem
-        stem = f"{stem}_" if stem in _KEYWORDS else stem
+        word = each if each in _KEYWORDS else stem
+        stem = f"{word}_" if word in _KEYWORDS else stem
         stem = stem[: _LONGEST - 8]  # room for a number
         name, number = stem, 1
         while name in taken:

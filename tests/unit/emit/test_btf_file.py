@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from fetchc.debuginfo.btf.btf_format import Btf, BtfTypes
@@ -138,6 +138,7 @@ def moved(each: BtfType, place: dict[int, int]) -> BtfType:
 
 
 @given(st.lists(st.text(min_size=1, max_size=200), max_size=8))
+@example(["_Float16", "Float16"])
 def test_names_are_identifiers_and_differ_where_names_do(names: list[str]) -> None:
     found = identifiers(names)
     assert set(found) == set(names)
