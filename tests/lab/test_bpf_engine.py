@@ -197,7 +197,7 @@ def differences(
     for fields, text in zip(lists, records, strict=True):
         steps = steps_of(fields, machine.registers[machine.stack_pointer], machine.result)
         state = State(registers, memory.read, bias, _COMM.encode())
-        (*_, room) = text_rooms(steps, bpf_rules(kernel(lab_kernel.release).version))
+        (*_, room) = text_rooms(steps, bpf_rules(kernel(lab_kernel.release).version)) or (0,)
         found.append(unlike(steps, bytes.fromhex(text), record(steps, state, room)))
     return [one for one in found if one]
 
