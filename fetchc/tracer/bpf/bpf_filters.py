@@ -140,17 +140,25 @@ def _of_value(
 _OF_TASK = {"$pid": "process", "$tid": "thread", "$cpu": "cpu"}
 
 
+def _wanted(condition: Condition) -> tuple[str, bool] | None:
+    """The text that a string is compared with, and whether it only begins so; None: others."""
+    constant = condition.constant
+    if not isinstance(constant, str) or not constant.isascii():
+        return None
+    if condition.operator in ("==", "!="):
+        return constant, False
+    wanted = constant.removesuffix("*")
+    if condition.operator != "~" or wanted == constant or _SPECIAL & set(wanted):
+        return None
+    return wanted, True
+
+
 def _of_words(string: StringWords, condition: Condition) -> Passing | None:
     # Behind the end of the string are zeros.
-    constant = condition.constant
-    if not isinstance(constant, str) or not constant.isascii() or "\0" in constant:
+    found = _wanted(condition)
+    if found is None or "\0" in found[0]:
         return None
-    begins = condition.operator == "~" and constant[-1:] == "*"
-    wanted = constant.removesuffix("*") if begins else constant
-    if condition.operator not in ("==", "!=", "~"):
-        return None
-    if condition.operator == "~" and (not begins or _SPECIAL & set(wanted)):
-        return None
+    wanted, begins = found
     same: list[Term] = []
     room = _WORD_BYTES * len(string.words)
     if len(wanted) > room:  # no such string is so long
@@ -183,15 +191,10 @@ def _of_length(
     string: StoredString, length: Numeral, size: int, condition: Condition
 ) -> Passing | None:
     # A text of so many bytes: they are read where it has as many as the constant, or begins so.
-    constant = condition.constant
-    if not isinstance(constant, str) or not constant.isascii() or len(constant) > size:
+    found = _wanted(condition)
+    if found is None or found == ("", True) or len(found[0]) + found[1] > size:
         return None
-    begins = condition.operator == "~" and constant[-1:] == "*"
-    wanted = constant.removesuffix("*") if begins else constant
-    if condition.operator == "~" and (not begins or not wanted or _SPECIAL & set(wanted)):
-        return None
-    if condition.operator not in ("==", "!=", "~"):
-        return None
+    wanted, begins = found
     as_long = _is(length.term, len(wanted))
     if begins:
         as_long = _is(Calculated("lt", length.term, len(wanted)), 0)
