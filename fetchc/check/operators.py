@@ -281,10 +281,12 @@ def _computed(
 
 def literal(checker: Checker, node: tree.Integer) -> Constant:
     """A number of C whose suffix gives it a type (C17 6.4.4.1)."""
-    short = "l" not in node.suffix and not node.value >> 32
-    name = "unsigned int" if short else "unsigned long" if "u" in node.suffix else "long int"
-    type = IntType(name, ByteSize(4 if short else 8), "u" not in node.suffix)
-    return Constant(node.value, checker.program.intern(type), node.span)
+    bits = 64 if "l" in node.suffix or node.value >> 32 else 32
+    if "u" in node.suffix:
+        type = _type(checker, Number(bits, False))
+    else:  # `long` is what numbers have that are written without a suffix
+        type = checker.program.intern(IntType("long int", ByteSize(8), True))
+    return Constant(node.value, type, node.span)
 
 
 def _negated(checker: Checker, operand: Typed, span: Span) -> Typed:

@@ -522,7 +522,7 @@ def shown(text: str) -> str:
 
 _WORD_BITS = 64  # of the widest register that a fetch-arg knows
 
-# Suffixes say a type, which a number here does not have.
+# A suffix gives a type in C; in other languages a number has that of the other operand.
 _FORM = r"(?:0[xX](?P<x>[0-9a-fA-F]+)|0[bB](?P<b>[01]+)|0[oO]?(?P<o>[0-7]+)|(?P<d>[0-9]+))"
 _SUFFIX = r"(?P<suffix>[uU]?[lL]{0,2}|[lL]{1,2}[uU])"
 _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
