@@ -219,7 +219,7 @@ class WalkWriter:
             differs.append(f"writing || {after.operand(loop.writing)}")
         if differs:
             again.append(f"e->{own['changed']} |= {' || '.join(differs)};")
-        rounds = min(loop.rounds, loop.rounds if loops else _FOLLOWED)
+        rounds = loop.rounds if loops else min(loop.rounds, _FOLLOWED)
         call = filled(
             "walk_by_helper" if loops else "walk_by_loop",
             program=self._program,

@@ -156,7 +156,6 @@ class BpfSession(Session):
         self._ring = self._bpf_ring
         try:
             with shielded(), refusals("a ring buffer"):
-                self._process = os.getpid()
                 self._open = True
                 self._bpf.barrier()
                 if "memlock_free" not in self._rules.features:
