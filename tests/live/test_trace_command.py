@@ -226,7 +226,7 @@ def test_a_command_has_its_own_limits(
     words = ("--engine", engine, "-x", program, "-f", "work", "--", sys.executable, "-c")
     script = "import resource; print('EVENT', *resource.getrlimit(resource.RLIMIT_DATA)[:1])"
     monkeypatch.setattr(ceilings, "_TICK", 0.001)
-    ceilings.watch("")
+    ceilings.watch("", incremental=True)  # this process can hold much of earlier tests
     try:
         while resource.getrlimit(resource.RLIMIT_DATA)[0] == limit:
             pass  # until the question is bounded by what a program inherits

@@ -31,7 +31,7 @@ CHANGING: list[tuple[str, str | Callable[[re.Match[str]], str]]] = [
     (r"^ +\d+\.\d{6}", "TIME"),
     (r'"timestamp": [\d.]+', '"timestamp": TIME'),
     (r'"(pid|thread|cpu|address)": \d+', r'"\1": N'),
-    (r"/\d+ +", "/PID "),
+    (r"/\d+(:\d+)? +", "/PID "),  # the thread stands there too where it is not the process's first
     (r" +[\d.]+ (ns|us|ms|s)  ", " DURATION "),
     (r"0x[0-9a-f]{9,}", "ADDRESS"),
     # Times in tables, and the widths of their columns.
@@ -98,6 +98,7 @@ def test_a_walk_prints_what_the_page_shows(
 def test_what_differs_is_seen() -> None:
     line = '    0.000123  s/20308  3.1 us  main.f  name="a" at 0x7ffe12345678\n'
     assert settled(line) == settled(line.replace("0.000123", "1.000000").replace("20308", "7"))
+    assert settled(line) == settled(line.replace("20308  ", "20308:20311  "))
     assert settled(line) != settled(line.replace('"a"', '"b"'))
     assert examples("```console walk\n$ fetchc list\nx\n```\n", "console walk") == [
         ("fetchc list", "x\n")

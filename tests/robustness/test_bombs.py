@@ -218,7 +218,7 @@ def test_nothing_is_bounded_behind_the_answer() -> None:
     import resource
 
     before = signal.getsignal(signal.SIGPROF), resource.getrlimit(resource.RLIMIT_DATA)
-    ceilings.watch("")
+    ceilings.watch("", incremental=True)
     try:
         assert ceilings.watched()
         end = time.process_time() + 0.2
