@@ -1,10 +1,9 @@
 """What one question may cost, and how much a file may hold of one thing.
 
-Where bytes are inflated, names are joined and entries are counted, the numbers below bound the
-work; whoever meets one raises DebugInfoError FC0905. A command has a last line of defence beside
-them: a timer of processor time looks at the process every 50 ms (:func:`watch`). A library has
-none: signals and resource limits belong to the process that uses it. docs/security.md has the
-figures.
+The numbers below bound the work where bytes are inflated, names are joined and entries are counted:
+code that reaches one raises DebugInfoError FC0905. A command has a last line of defence as well:
+a timer of processor time looks at the process every 50 ms (:func:`watch`). A library has none:
+signals and resource limits belong to the process that uses it. docs/security.md has the figures.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ HELP = "a file that you trust may have more: set FETCHC_MAX_MEMORY=4G, FETCHC_MA
 class Exceeded(BaseException):
     """A question went beyond a ceiling; the text says which.
 
-    No handler of exceptions on the way is to take it: it is for who asked :func:`watch`.
+    No handler on the way may catch it: it is for the caller of :func:`watch`.
     """
 
 
@@ -189,7 +188,7 @@ def within_memory() -> bool:
 
 
 def guard() -> None:
-    """Bound a call of another library, too, that no look interrupts: for who is about to make one.
+    """Bound the next call into another library as well, which the timer cannot interrupt.
 
     A demangler can write one name for hours. Where it takes more than the question has, the
     process ends as the command would, with exit status 3.

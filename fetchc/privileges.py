@@ -1,4 +1,4 @@
-"""Give up root for good: what a process may still do that parses the files of strangers.
+"""Give up root for good: what a process that parses untrusted files may still do.
 
 It keeps two capabilities, to read files (CAP_DAC_READ_SEARCH) and to look into ``/proc/PID``
 (CAP_SYS_PTRACE), and loses every way to use them for more: a filter of system calls leaves it no

@@ -1,8 +1,8 @@
 """Programs out of folders, tar archives and OCI image layouts, one at a time.
 
 What is in an archive is copied to a file without a name of the archive's choosing, and removed
-when the next one is asked for. Archives are strangers' files: members have a greatest size and
-number, links and devices are passed over, and nothing is unpacked to a path that they name.
+when the next one is asked for. Archives are not trusted: the size and the number of members are
+limited, links and devices are skipped, and nothing is unpacked to a path that an archive names.
 Source: OCI image layout specification (index.json, blobs/ALGORITHM/ENCODED), image manifest and
 layer (tar, tar+gzip, tar+zstd); an archive of `docker save` is such a layout, or has folders with
 a `layer.tar` (moby, image/spec/v1.2.md).

@@ -36,7 +36,7 @@ _WAITING = 8  # programs that are handed to an executor ahead of their answers
 
 
 class Collection(Record):
-    """What is asked of each program.
+    """The questions to each program.
 
     ``version`` is that of the members' modules, where the programs do not say it (those that Go
     did not link never do: their members have the module ``""``). ``complete`` are

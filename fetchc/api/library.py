@@ -1,4 +1,4 @@
-"""A program that is asked, and its probe points."""
+"""An open program, and its probe points."""
 
 from __future__ import annotations
 

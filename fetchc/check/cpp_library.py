@@ -379,7 +379,7 @@ def required_member(checker: Checker, node: Typed, path: str, span: Span) -> Typ
 def assume_alternative(
     checker: Checker, node: Typed, found: LibraryClass, number: int, tag_expression: str, span: Span
 ) -> None:
-    """Note that of what the class can hold it is ``number``, for whoever can compare."""
+    """Note that of what the class can hold it is ``number``, for readers to compare."""
     tag = required_member(checker, node, found.choice["tag"], span)
     if found.get:
         parts = list(enumerate(alternatives(checker, node, found, span)))

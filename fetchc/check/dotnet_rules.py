@@ -131,7 +131,7 @@ def _has_base(checker: Checker, type_id: TypeId, wanted: TypeId) -> bool:
 
 
 def _assume(checker: Checker, base: Typed, wanted: TypeId, span: Span) -> None:
-    """Note that the object of ``base`` has to be of type ``wanted``, for whoever can compare."""
+    """Note that the object of ``base`` has to be of type ``wanted``, for readers to compare."""
     dotnet = checker.program.dotnet
     types = None if dotnet is None else dotnet.object_types()
     if types is None or not types.comparable(wanted):
@@ -191,7 +191,7 @@ def unchecked_class(checker: Checker, wanted: TypeId, span: Span) -> Diagnostic:
 def _assume_has_value(
     checker: Checker, holder: Typed, resolved: StructType, asked: Member, span: Span
 ) -> None:
-    """Note that ``holder`` has to have a value where that is ``asked``, for whoever can compare."""
+    """Note that ``holder`` has to have a value where that is ``asked``, for readers to compare."""
     if (
         len(resolved.members) != 2 or asked != resolved.members[1]
     ):  # a hostile library may have others

@@ -1,6 +1,6 @@
 """Structures that wrap one value (a cell, a counted pointer of Rust), and references.
 
-What is asked of one is asked of its value: a member, an index, a length. The language follows
+A member, an index or the length of one is that of its value. The language follows
 references by itself; a raw pointer is one into an array, as in C.
 """
 
@@ -133,7 +133,7 @@ def _shared(checker: Checker, node: Typed, resolved: StructType) -> Subobject:
 def _assume_variant(
     checker: Checker, holder: Typed, resolved: StructType, path: tuple[Member, ...], span: Span
 ) -> None:
-    """Note that the first of ``path``, a variant, has to be there, for whoever can compare."""
+    """Note that the first of ``path``, a variant, has to be there, for readers to compare."""
     variant = path[0]
     if resolved.members and variant in [one.member for one in resolved.variants]:
         tag = members.subobject(holder, resolved.members[0], span)

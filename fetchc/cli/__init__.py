@@ -106,7 +106,7 @@ def parse(words: Sequence[str]) -> Options | int:
 
 
 def _edge(work: Callable[[], Result], output: Output) -> Result | int:
-    # The outermost edge: what is left for an exception to be, once commands have had their say.
+    # The outermost edge: handles the exceptions that no command handles.
     from fetchc.cli.output import LIMITS, Unwritable, discard
 
     try:

@@ -1,4 +1,4 @@
-"""``fetchc check``: definitions that somebody wrote, checked against a kernel's rules."""
+"""``fetchc check``: hand-written definitions, checked against a kernel's rules."""
 
 from __future__ import annotations
 

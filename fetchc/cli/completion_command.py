@@ -1,8 +1,8 @@
 """``fetchc completion``: the script that makes a shell complete commands of fetchc.
 
 Each script calls the hidden ``fetchc complete``, whose first line of output says what to do with
-the others: ``word`` (end the word behind the only candidate), ``more`` (it may go on), ``menu``
-(none of them begins as the word does) or ``files`` (names of files are meant). While a key is being
+the others: ``word`` (end the word after the only candidate), ``more`` (it may go on), ``menu``
+(no candidate begins as the word does) or ``files`` (complete file names). While a key is being
 answered nothing is downloaded, and nothing but the answer reaches the terminal.
 
 Sources: bash(1), "Programmable Completion"; zshcompwid(1), zshcompsys(1); complete(1) of fish.

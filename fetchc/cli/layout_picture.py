@@ -2,7 +2,7 @@
 
 Eight bytes a row, as memory has them; what overlaps (a union's members, bases, variants) is drawn
 below each other in its rows. Whole rows within one member are shortened to one. The picture needs
-nothing beside it, has a title and a description for who does not see it, and follows the reader's
+nothing beside it, has a title and a description for screen readers, and follows the reader's
 light or dark theme.
 """
 

@@ -1,7 +1,7 @@
 """``--interval``: the table as it grows, on a terminal, or as a line of JSON for each interval.
 
-The terminal's own second screen is used, and given back at the end however it comes: what stood
-there before is there again. Its size is asked for at each drawing, so that it may change.
+It is drawn on the terminal's alternate screen, which is left at the end whatever the reason: what
+stood on the terminal before is there again. The size is read at each drawing, so it may change.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""The modules of fetchc, found and read with less ado than all others.
+"""Finds and loads the modules of fetchc with fewer system calls than importlib.
 
 A compile imports more than a hundred modules. For each of them importlib asks every finder, tries
 every suffix and makes nine system calls; that took a seventh of a compile. Here a module is where
-its package says, and what Python keeps of it is read at once, if it is current. Whatever else may
-be the case is left to importlib: :class:`_Loader` is its own loader, and a name that is not found
+its package says, and its ``.pyc`` is read at once, if it is current. All other cases are left
+to importlib: :class:`_Loader` is its own loader, and a name that is not found
 here is looked for there.
 
 Source: PEP 552 and ``SourceLoader.get_code`` (what a ``.pyc`` begins with, when it is current);

@@ -324,7 +324,7 @@ def _flush() -> None:
         try:
             if stream is not None:
                 stream.flush()
-        except OSError:  # whoever wrote there has said so
+        except OSError:  # the writer has reported it
             discard(stream)
 
 
@@ -389,7 +389,7 @@ class _Channel:
             raise EOFError
         try:
             return _Plain(io.BytesIO(data), self._remote).load()
-        except Exception as wrong:  # noqa: BLE001 - which one is for who wrote it to choose
+        except Exception as wrong:  # noqa: BLE001 - a question may raise any
             raise _Garbled(f"no message: {wrong!a}") from None
 
     def call(self, name: str, *arguments: object) -> Any:

@@ -1,4 +1,4 @@
-"""What ``-x``, ``-p`` and ``-- COMMAND`` may say in short: ``-x libc``, ``-p nginx``, no ``-x``.
+"""Short forms of ``-x``, ``-p`` and ``-- COMMAND``: ``-x libc``, ``-p nginx``, no ``-x``.
 
 A name that means several processes or files is refused with all of them: nothing is guessed.
 """

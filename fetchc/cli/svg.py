@@ -1,7 +1,7 @@
 """Pictures as SVG: the document, and boxes with lines of text and arrows between them.
 
 A picture is one file without references to others: no font, script or image is loaded. It has a
-title and a description for who does not see it. Text is monospaced, so the width of a line is
+title and a description for screen readers. Text is monospaced, so the width of a line is
 known without measuring. Colors follow the reader's light or dark theme.
 """
 

@@ -91,7 +91,7 @@ def _of_event(name: str) -> BuiltIn:
 
 
 MOST_POINTERS = 3
-"""Pointers that ``--depth`` follows: each object is read at each hit, whoever looks at it."""
+"""Pointers that ``--depth`` follows: each object is read at each hit, shown or not."""
 
 VALUE_BYTES = (512, 61440)
 """What ``--value-bytes`` takes: less a definition can have, more a record has no room for."""

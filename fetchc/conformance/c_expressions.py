@@ -177,7 +177,7 @@ class Questions:
         items = [f"{node.c}[{index}]" for index in range(low, high)]
         kind = kind_of(inner)
         if kind == "char" and text != node.text:
-            kind = "integer"  # whoever counts characters wants their numbers
+            kind = "integer"  # a count of characters is of their numbers
         how = {"float": "BYTES({})", "text": "TEXT({}, 4096)"}.get(kind, "NUMBER({})")
         if kind in ("pointer", "symbol"):
             how = "ADDRESS({})"

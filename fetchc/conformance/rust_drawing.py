@@ -72,7 +72,7 @@ RustType = Scalar | Text | Several | Reference | Fields | Variants | Enumerators
 
 
 class RustExpression(Record):
-    """What is asked of a trace, and what the program writes for it: an expression of a String."""
+    """An expression of a trace, and the program's own expression for it, of type String."""
 
     text: str
     written: str
@@ -217,7 +217,7 @@ class _Drawing:
         self._named.append(Enumerators(name, names))
 
     def _case(self, name: str, at: int) -> tuple[str, Fields]:
-        # The first one has fields: an enum of which none has any is one of numbers.
+        # The first one has fields: an enum without any is a number.
         most = self._random.choice([0, 1, 1, 2, 3])
         return f"{name}::C{at}", self._fields("", self._random.random() < 0.6, int(not at), most)
 

@@ -1,7 +1,7 @@
 """What readers of files may use besides the files: a cache folder, processes, a way to report.
 
-Whoever opens a program passes an :class:`Environment`; every file of that program has it. Two users
-of the library in one process can have different ones.
+The code that opens a program passes an :class:`Environment` to it and to each of its files. Two
+users of the library in one process can have different ones.
 """
 
 from __future__ import annotations

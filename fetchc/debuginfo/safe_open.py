@@ -1,4 +1,4 @@
-"""Opens the files that a stranger can name: in a container, beside a binary, in debug information.
+"""Opens files that others name: in a container, beside a binary, in debug information.
 
 A root that reads for others must not be led out of a container, wait for a FIFO, start a device, or
 read without an end. So each such file is opened here, and nowhere else:

@@ -1,4 +1,4 @@
-"""``fetchc check``: definitions that somebody wrote against the rules of every kernel.
+"""``fetchc check``: hand-written definitions against the rules of every kernel.
 
 A definition is a whole line of ``uprobe_events``, ``kprobe_events`` or ``dynamic_events``, or one
 fetch-arg of a uprobe. The rules are those that ``compile`` holds its own output to

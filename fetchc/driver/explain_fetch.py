@@ -1,8 +1,8 @@
 """``fetchc explain``: what a fetch does, hop by hop, in the words of the program.
 
-Works on a fetch, whoever wrote it: its registers are looked up among the parameters, its offsets
-in the types. Of an expression the checker's own findings come first, since only they know of
-casts and of the members of unions.
+Works on any fetch, hand-written or compiled: it looks up the registers among the parameters, and
+the offsets in the types. Of an expression the checker's own findings come first, since only they
+know of casts and of the members of unions.
 """
 
 from __future__ import annotations
@@ -504,7 +504,7 @@ class Hints:
 
 
 # ------------------------------------------------------------------------------
-# What a fetched value is to whoever reads the event, in words.
+# What a fetched value is to a reader of the event, in words.
 
 _SHOWN = 6  # enumerators
 _PRINTED = {"u": "in decimal, unsigned", "s": "in decimal, signed", "x": "in hexadecimal"}

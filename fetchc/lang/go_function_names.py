@@ -62,7 +62,7 @@ def meant(wanted: str, names: Iterable[str], shapes: Shapes, packages: Packages)
 
     First those that it is the end of an import path of, or that are of a package it names, then
     those that it is the end of behind the package: all of it, or a method without its receiver.
-    Whoever writes ``lookup`` may mean a function of one package or a method of another.
+    A person who writes ``lookup`` may mean a function of one package or a method of another.
     """
     plain = _plain(wanted)
     clause, dot, _ = plain.partition(".")

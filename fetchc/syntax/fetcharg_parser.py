@@ -1,7 +1,7 @@
 """Read fetch-args as people and programs wrote them for the kernel: grammar/fetcharg.lark.
 
-The tree keeps every piece as text with its place, wrong pieces too, so that whoever knows
-the kernel's rules can say all that is wrong, each at its place.
+The tree keeps every piece as text with its place, wrong pieces too, so that the check of the
+kernel's rules can report every mistake at its place.
 """
 
 from __future__ import annotations

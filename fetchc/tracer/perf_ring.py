@@ -182,7 +182,7 @@ class PerfRing:
         self._ended = False
         self._pending_changes: list[MappingChange] = []
         self.changes: deque[MappingChange] = deque()
-        """Of the mappings of all processes, in the order of time; for who names the code."""
+        """Mappings of all processes in the order of time, by which code gets names."""
 
         self.more = False
 

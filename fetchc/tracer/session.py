@@ -124,8 +124,8 @@ class Session:
 
     ``buffer_kib`` is the size of the buffer of each processor; ``tracefs`` the file system, by
     default where it is mounted. Entering raises TracerError where tracing is not possible (FC0701
-    to FC0704). A session is used by one thread at a time; what is asked of it before it is entered,
-    or after its end, is a ValueError. A process that is forked from it has nothing to remove.
+    to FC0704). A session is used by one thread at a time; its methods raise ValueError
+    before it is entered and after its end. A process that is forked from it has nothing to remove.
 
     ``group`` is a name that :func:`~fetchc.tracer.tracefs.session_name` gave, by default a new one.
     ``created`` takes over the instance of that name from another process, and says whether there is

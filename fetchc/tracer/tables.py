@@ -1,7 +1,7 @@
 """Tables of numbers by key: what ``--sum``, ``--histogram`` and ``--count-by`` count.
 
 The reader of events adds values to a table, one hit after another; an engine that counts in the
-kernel can fill the buckets from its maps. Tables of one shape merge, whoever filled them.
+kernel can fill the buckets from its maps. Tables of one shape merge, whichever engine filled them.
 ``fetchc.cli.trace_tables`` shows them.
 """
 

@@ -271,7 +271,7 @@ class Metadata:
             low += 1
 
     def _column(self, table: str, column: int) -> list[int]:
-        # One column of all rows; whoever lists all searches it for each.
+        # One column of all rows: a listing searches it for each row.
         found = self._columns.get((table, column))
         if found is None:
             found = [row[column] for row in self.rows(table)]

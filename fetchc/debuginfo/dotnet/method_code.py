@@ -236,7 +236,7 @@ class Methods:
             self._searches += 1
             if self._searches == _SEARCHES:
                 for _ in self.every():
-                    pass  # whoever asks for many asks for all
+                    pass  # after some searches, all names at once
                 methods = self._found.get(name)
         if methods is None:
             methods = self._found[name] = self._named(written(name), self.called(name))

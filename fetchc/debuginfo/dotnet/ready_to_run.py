@@ -445,7 +445,7 @@ DEBUG_INFO = 105
 
 
 # ------------------------------------------------------------------------------
-# What is asked of an assembly's native code, whatever format it is in.
+# The questions about an assembly's native code, whatever its format.
 #
 # Nothing imports this module at run time: it is of use to type checkers alone.
 

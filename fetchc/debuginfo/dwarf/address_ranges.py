@@ -255,7 +255,7 @@ class AddressTable:
         if section is None:
             return None
         if self._questions < _FEW:
-            # Sorting pays for those who ask often.
+            # Sorting pays from a few questions on.
             self._questions += 1
             return _in_one_pass(section, address)
         if self._sorted is None:

@@ -261,7 +261,7 @@ def encoding(version: int, offset_size: int, address_size: int, little: bool) ->
 # Walking is what a reader does most: 15 million entries in a kernel. A function written out for
 # one sequence (fixed sizes summed, LEB128 loops in line) walks 4 to 10 million entries a second,
 # a hundred times what an interpreter of forms does. Producers use about a thousand sequences in a
-# kernel and a few dozen in most programs; the cache is bounded all the same.
+# kernel and a few dozen in most programs; the cache is bounded nevertheless.
 
 _MOST = 4096  # generated functions cached, about 1 kB each
 _skippers: dict[tuple[tuple[int, ...], tuple[int, int, int, bool]], Skipper] = {}

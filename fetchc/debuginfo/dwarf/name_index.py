@@ -1,9 +1,9 @@
 """The name index of a file's types, variables and functions: when it is built, where it is cached.
 
 A listing of types reads all units anyway. A single name is searched for in the bytes of a file
-first, which takes less time than an index does; whoever searches a big file a second time, in the
-same process or the next one, gets the index. So does who looks for a name that ends many others
-there (``x``): each of them would be searched for, or all entries walked over.
+first, which takes less time than building an index. The index is built at the second search of a
+big file, in the same process or a later one, and at a search for a name that ends many others
+(``x``): each of those would be a hit of the search.
 """
 
 from __future__ import annotations
@@ -399,9 +399,8 @@ class _Reader:
 
 
 def _end_unread(pipe: int) -> None:
-    # Ends this process as soon as nobody reads the pipe any more: whoever waited for it has ended,
-    # or closed it. No signal has to be sent for that, which a process without root cannot
-    # (fetchc.privileges).
+    # Ends this process as soon as the reader of the pipe has ended or closed it. No signal
+    # is needed for that, which a process without root cannot send (fetchc.privileges).
     unread = poll()
     unread.register(pipe, 0)  # and POLLERR, always. Source: poll(2)
     unread.poll()

@@ -388,7 +388,7 @@ def _kind(declaration: Declaration) -> int:
 
 
 def _getters(declaration: Declaration) -> tuple[Getter | None, Getter | None]:
-    # Of the name, of the reference to who has it; none where it is not as simple.
+    # Of the name, and of the reference to the entry that has it; None where it is not so simple.
     form = declaration.form(c.DW_AT_name)
     if form is not None:
         return declaration.getter(c.DW_AT_name) if form in _PLAIN else None, None

@@ -232,7 +232,7 @@ class ZlibInflater(StreamInflater):
     """A zlib stream of the mapped file, ``size`` bytes when inflated.
 
     The stream is read as bare deflate, whose checksum is looked at when the end is reached:
-    zlib would count it all the way, which helps nobody who stops before the end.
+    zlib would count to the end, which does not help a reader that stops before.
     Source: RFC 1950, section 2.2.
     """
 

@@ -484,7 +484,7 @@ def _map(path: str, root: str) -> tuple[mmap.mmap, os.stat_result]:
 
 
 def _shared(handle: int) -> mmap.mmap:
-    # A private mapping has the breakpoints of whoever traces the file (uprobes, valid_vma). The
+    # A private mapping has the breakpoints of any tracer of the file (uprobes, valid_vma). The
     # kernel gives its own BTF in no other way (btf_sysfs_vmlinux_mmap, from 6.16 on).
     try:
         return mmap.mmap(handle, 0, mmap.MAP_SHARED, mmap.PROT_READ)

@@ -67,7 +67,7 @@ class SymbolTable:
         self._entry = record_layout(symbols.little, "IBBHQQ" if wide else "IIIBBH")
         self._value_at = 8 if wide else 4
         self._searches = 0
-        # Whoever lists all asks often. Offsets of symbols by name and by value, and the names that
+        # A listing asks often. Offsets of symbols by name and by value, and the names that
         # begin with each text that a dot ends.
         self._by_name: dict[bytes, list[int]] | None = None
         self._by_value: dict[int, list[int]] | None = None

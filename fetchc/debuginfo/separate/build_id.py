@@ -80,7 +80,7 @@ def opened(
 ) -> Image | None:
     """The file at ``path``, None where it is the wrong one: why goes to ``tried``, which calls it
     ``called``. ``fits`` says why a file is wrong, and nothing of the right one. ``root`` is the
-    root directory of who names the file.
+    root directory of the process that names the file.
     """
     try:
         image = Image(path, root=root, environment=environment)

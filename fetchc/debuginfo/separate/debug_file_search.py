@@ -259,7 +259,7 @@ class Finder:
         return (path for path in paths if real_path(path, root) != own)
 
     def advice(self) -> tuple[tuple[str, ...], str]:
-        """Notes and help for who asks in vain for debug information."""
+        """Notes and help for a refusal that lacks debug information."""
         if self._advice is None:
             self._advice = advice(self.search.root, self._program.path, self.tried)
         return self._advice
@@ -421,7 +421,7 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9+.-]+")  # Source: Debian Policy, section 5.
 
 
 def advice(root: str, path: str, tried: tuple[str, ...]) -> tuple[tuple[str, ...], str]:
-    """Notes and help: the places that were tried, and how the debug file of ``path`` is had.
+    """Notes and help: the places that were tried, and how to get the debug file of ``path``.
 
     ``root`` is the root directory of the process that the file was named by.
     """

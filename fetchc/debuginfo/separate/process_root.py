@@ -1,8 +1,8 @@
 """Programs named by a process: ``/proc/PID/exe``, and files below ``/proc/PID/root``.
 
-A process may have another root directory (a container, a chroot). There its debug files are, and
-a path in there means something else out here; but only a path of out here is good in a definition,
-which the kernel resolves for whoever writes it. Source: proc(5), /proc/pid/exe and /proc/pid/root.
+A process may have another root directory (a container, a chroot). Its debug files are below that
+one, and a path there means something else here. A definition needs a path of this process, for
+which the kernel resolves it. Source: proc(5), /proc/pid/exe and /proc/pid/root.
 """
 
 from __future__ import annotations
