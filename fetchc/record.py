@@ -70,7 +70,7 @@ class Record(metaclass=RecordType):
         return type(self) is type(other) and _values(self) == _values(other)
 
     def __reduce__(self) -> tuple[type[Record], tuple[object, ...]]:
-        # Made anew, since nothing can be set behind the constructor: pickles, and deep copies.
+        # Made anew, since nothing can be set after the constructor: pickles, and deep copies.
         return type(self), _values(self)
 
     def __hash__(self) -> int:

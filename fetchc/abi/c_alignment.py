@@ -187,7 +187,7 @@ class Alignments:
         )
 
     def _moved_to(self, found: StructType, alignment: int, depth: int) -> bool:
-        # Whether a hole is in front of a member of that alignment, which brings it there.
+        # Whether a hole is before a member of that alignment, which brings it there.
         end = 0  # in bits
         for member in sorted(found.members, key=lambda it: it.offset):
             if member.bits is not None:

@@ -372,7 +372,7 @@ def described_one_by_one(
 
 
 def describes_every_parameter(program: Program, convention: Convention, function: Function) -> bool:
-    """Whether Go's run-time tables prove that every parameter is listed, none behind the last."""
+    """Whether Go's run-time tables prove that every parameter is listed, none after the last."""
     described = _described(program, function)
     variables = program.parameters(function)
     listed = sum(variable.kind != "result" for variable in variables)
@@ -421,7 +421,7 @@ def candidate_places(
 ) -> tuple[tuple[Place | None, ...], ...] | None:
     """For each signature that the tables allow, where it has ``program.parameters(function)``.
 
-    Results, and parameters behind what the tables tell, have None. Empty where no signature agrees;
+    Results, and parameters after what the tables tell, have None. Empty where no signature agrees;
     None where the tables do not tell enough, or too many signatures are possible.
     """
     if program.go is None:

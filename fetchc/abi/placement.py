@@ -46,7 +46,7 @@ def entry_places(program: Program, convention: Convention, function: Function) -
 
     Hidden parameters (the address of a result in memory, Go's dictionary of a generic
     function) are counted in. A result of Go is Absent (FC0410) here. A parameter that
-    cannot be classified is Absent, and so is every one behind it: where it goes decides
+    cannot be classified is Absent, and so is every one after it: where it goes decides
     where they go.
     """
     from fetchc.abi.signature import passed
@@ -105,7 +105,7 @@ def result_places(
 ) -> tuple[Place, ...]:
     """Places of the results when the function has returned (C) or at its RET (Go).
 
-    Go's results on the stack stand behind the parameters, hence ``parameters``; the
+    Go's results on the stack stand after the parameters, hence ``parameters``; the
     stack pointer is then what it was at the entry.
     """
     match convention.rules:

@@ -126,7 +126,7 @@ def dictionary_position(function: Function) -> int | Absent | None:
     """Where a generic Go function takes its hidden dictionary among its parameters.
 
     A generic body is compiled once a shape (``main.Sum[go.shape.int]``) and gets a
-    dictionary of its type arguments: first, or since Go 1.20 behind a receiver. None for
+    dictionary of its type arguments: first, or since Go 1.20 after a receiver. None for
     other functions, for closures (theirs is captured) and for generated ones.
     Source: Go, src/cmd/compile/internal/noder/reader.go (shapedMethodExpr, dictParam);
     read live in 1.19, 1.26 and 1.27.
@@ -190,7 +190,7 @@ def _word(program: Program) -> TypeId:
 
 
 # ------------------------------------------------------------------------------
-# What the engines share: types behind their names, and what cannot be classified.
+# What the engines share: types after their names, and what cannot be classified.
 #
 # A type whose debug information does not say enough raises :class:`UnclassifiedError`, which the
 # engines turn into an Absent place; a type that contradicts itself raises DebugInfoError.

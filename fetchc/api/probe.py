@@ -140,7 +140,7 @@ class Argument:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """What can surprise of the bare fetch: a text that runs on, a place by one source."""
+        """What can surprise of the bare fetch: a string that runs on, a place by one source."""
         return (self._bare or self.whole).warnings
 
     @property
@@ -258,7 +258,7 @@ class Probe:
     @property
     def parameters_stored_later(self) -> bool:
         """Whether it is an entry of a language that promises no convention: what the debug
-        information does not place there, it places behind the prologue (Rust).
+        information does not place there, it places after the prologue (Rust).
         """
         site = self._found.site
         return site.entry and not site.language.promises_convention
@@ -384,7 +384,7 @@ class Probe:
         """Hold one argument against this probe for :meth:`plan`, as a reader wants its value.
 
         What one fetch-arg cannot hold is no problem here: a structure, a slice. ``follow``: how
-        many pointers, one behind the other, are shown as what they lead to. Raises CompileError
+        many pointers, one after the other, are shown as what they lead to. Raises CompileError
         where it cannot be fetched.
         """
         given(text, "an argument", None)

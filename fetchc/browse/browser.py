@@ -99,7 +99,7 @@ class _Ascii(LineFilter):
     DRAWN: ClassVar = str.maketrans("│┃║└┗╚├┣╠─━═▶▼▲…↑↓←→", "|||```|||---+-^.^v<>")
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
-        """The segments with other texts of the same width."""
+        """The segments with other strings of the same width."""
         return [
             Segment(_ascii(text.translate(self.DRAWN)), style, control)
             for text, style, control in segments

@@ -337,7 +337,7 @@ def _is_nowhere(site: Site, function: Function, variable: Variable) -> bool:
 # whose address is stored.
 
 _COPIES = (".isra.", ".part.")
-_FAR = 64  # bytes of code behind a call, in which its result is taken
+_FAR = 64  # bytes of code after a call, in which its result is taken
 _LONGEST = 0x10000  # bytes of a function's own code that are looked at
 
 
@@ -417,7 +417,7 @@ def _registers(place: Place, registers: tuple[DwarfRegister, ...]) -> frozenset[
 
 
 def _taken(site: Site, function: Function, address: Address) -> frozenset[str]:
-    # What the code behind a call reads of what the function writes.
+    # What the code after a call reads of what the function writes.
     from fetchc.code.disassembly import taken, written
 
     program = site.program

@@ -95,7 +95,7 @@ def fold_range(checker: Checker, node: tree.Range, variables: bool) -> tree.Rang
     """:func:`fold_bounds`, of a range: a bound that is no constant stays as it is.
 
     ``variables``: so does one that is a variable of a constant value, if not set. By that a range
-    of characters is a text, and not their numbers.
+    of characters is a string, and not their numbers.
     """
     low = _folded(checker, node.low, variables)
     high, room = (
@@ -174,7 +174,7 @@ def element_range(
 
 
 def end_of_elements(checker: Checker, base: Typed, bounds: Span) -> Typed:
-    """Where ``base[low:]`` ends: behind its last element.
+    """Where ``base[low:]`` ends: after its last element.
 
     Raises CompileError FC0303 where nothing counts the elements.
     """

@@ -33,7 +33,7 @@ _TRIED = 4  # ranges of a variable, for a place to probe
 
 _LEFT_BY_AWAIT = Absent(
     "no location",
-    "it is in the stack frame of a poll, and code behind an `.await` may run in the next one",
+    "it is in the stack frame of a poll, and code after an `.await` may run in the next one",
 )
 _LOST_BY_GROWTH = Absent(
     "no location",
@@ -51,7 +51,7 @@ def refuse_absent(site: Site, variable: Variable, place: Absent, span: Span) -> 
         notes = ("the function uses none of its parameters",)
         hint = "probe the entry, where `trace` detects such calls: leave out `--at`"
     elif place == _LEFT_BY_AWAIT:
-        notes = ("what is used behind an `.await` is kept in the coroutine, this is not",)
+        notes = ("what is used after an `.await` is kept in the coroutine, this is not",)
         hint = "probe a line that uses it, or for an argument the function that makes the future"
     elif elsewhere and variable.called is not None and site.address >= variable.called:
         lines, function = site.program.code_map(), site.function
@@ -167,7 +167,7 @@ def _words(site: Site, place: Place) -> str:
 
 
 # ------------------------------------------------------------------------------
-# Where a variable is behind the entry, by the debug information alone: what it says too early.
+# Where a variable is after the entry, by the debug information alone: what it says too early.
 #
 # A slot of the frame is named for the whole function: also where the first instructions have not
 # written it yet, and where the frame is no longer valid.
@@ -210,7 +210,7 @@ def _is_lost_by_growth(site: Site, function: Function, variable: Variable, place
 def _is_left_by_await(site: Site, function: Function, variable: Variable, place: Place) -> bool:
     """Whether a slot on the stack may be of another poll, since the coroutine was suspended.
 
-    rustc keeps in the coroutine what is used behind an `.await`. The others have one slot in the
+    rustc keeps in the coroutine what is used after an `.await`. The others have one slot in the
     frame of its `poll` function, which the debug information has for their whole block. Code that
     an `.await` leads to has no value there before it declares the variable again, in a loop.
     """
@@ -511,7 +511,7 @@ def _only_slot(site: Site, variable: Variable) -> Place | None:
 def _stored_by_call(
     site: Site, function: Function, variable: Variable, called: Address
 ) -> Absent | None:
-    # A parameter of an inlined call that has one slot all over. gcc -O0 stores it in front of the
+    # A parameter of an inlined call that has one slot all over. gcc -O0 stores it before the
     # call's code, clang with the call's first instructions.
     if _only_slot(site, variable) is None or unoptimized_by_gcc(function):
         return None
@@ -548,9 +548,9 @@ def _is_passed_there(
 
 
 def start_within(site: Site, function: Function, extent: Extent) -> int | None:
-    """Bytes from ``function`` to the first instruction that starts in ``extent``, behind the entry.
+    """Bytes from ``function`` to the first instruction that starts in ``extent``, after the entry.
 
-    GCC begins what holds behind a call one byte before the next instruction, so that the return
+    GCC begins what holds after a call one byte before the next instruction, so that the return
     address less one finds it: in the middle of the call. None where no instruction starts there,
     or where nobody can tell.
     """

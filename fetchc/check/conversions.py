@@ -349,7 +349,7 @@ def _own(checker: Checker, name: str) -> Type | None:
 
 
 def _usual(name: str) -> str:
-    # "long unsigned int" and "unsigned long" are one type: sign first, no "int" behind
+    # "long unsigned int" and "unsigned long" are one type: sign first, no "int" after
     # another word, "signed" left out.
     words = name.split(" ")
     if len(words) == 1:
@@ -392,14 +392,14 @@ def _unknown(checker: Checker, name: str, wanted: tree.TypeName) -> CompileError
 
 
 # ------------------------------------------------------------------------------
-# Characters: by which encoding elements of a type make a text.
+# Characters: by which encoding elements of a type make a string.
 
 _ENCODINGS = {1: "text", 2: "utf-16", 4: "utf-32"}  # by bytes of a character
 _NAMES = frozenset(("char8_t", "char16_t", "char32_t", "wchar_t"))  # numbers in debug information
 
 
 def encoding(checker: Checker, type_id: TypeId) -> str:
-    """How elements of the type make a text; empty where they are no characters."""
+    """How elements of the type make a string; empty where they are no characters."""
     resolved = checker.resolved(type_id)
     if isinstance(resolved, CharType):
         return _ENCODINGS.get(resolved.size, "")

@@ -442,7 +442,7 @@ def selected_member(
 
 
 def _ended(checker: Checker, member: Member) -> Member:
-    # A text in the object has a NUL at its end, full or not.
+    # A string in the object has a NUL at its end, full or not.
     resolved = checker.resolved(member.type)
     if isinstance(resolved, ArrayType) and isinstance(checker.resolved(resolved.element), CharType):
         open_end = checker.program.intern(ArrayType("", resolved.element, None, None))

@@ -177,7 +177,7 @@ def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> As
     if found is None or "size" not in found.method_names or "size" in found.constants:
         return None
     if found.units and found.index:
-        least -= 1  # a string has a NUL behind its last character
+        least -= 1  # a string has a NUL after its last character
     number = method(checker, holder, "size", span) if least > 0 else None
     if number is None or isinstance(number, Constant):
         return None
@@ -185,7 +185,7 @@ def assumed_count(checker: Checker, holder: Typed, least: int, span: Span) -> As
 
 
 # ------------------------------------------------------------------------------
-# What methods of C++ library classes compute: sizes, emptiness, the last element, wide texts.
+# What methods of C++ library classes compute: sizes, emptiness, the last element, wide strings.
 #
 # A fetch-arg has none of it; a reader makes it of what is fetched.
 

@@ -59,7 +59,7 @@ def reader_value(checker: Checker, node: Typed) -> Typed:
 
 
 def text_length(checker: Checker, node: Typed) -> Typed | None:
-    """The number of bytes of a ``std::string``, which is a text up to a NUL; None of others."""
+    """The number of bytes of a ``std::string``, which is a string up to a NUL; None of others."""
     found = library_class(checker, node.type, node.span)
     if found is None or found.counted or not _is_of_char(checker, node):
         return None

@@ -87,7 +87,7 @@ def count_from_result_name(
 ) -> bool | None:
     """What the first result without a name says: up to Go 1.16 it is named by the parameters.
 
-    It is ``~r3`` (``~b3`` for a blank one) behind three parameters, the receiver not counted.
+    It is ``~r3`` (``~b3`` for a blank one) after three parameters, the receiver not counted.
     None where it says nothing. Source: Go 1.15, cmd/compile/internal/gc/dcl.go (funcargs).
     """
     from fetchc.abi.signature import missing_receiver
@@ -126,7 +126,7 @@ def _receivers(function: Function) -> int | None:
 #
 # Up to 1.16 they are sorted by their place on the stack. On machines with a link register the
 # compiler counts the slot of the return address for those alone that are in memory as a whole (an
-# array of two elements, a large structure), so these may be listed behind their neighbours.
+# array of two elements, a large structure), so these may be listed after their neighbours.
 # Source: Go 1.15, cmd/compile/internal/gc/pgen.go (createDwarfVars), cmd/internal/dwarf/dwarf.go
 # (varsByScopeAndOffset); 1.17 sorts by declaration (dwarfgen.sortDeclsAndVars). Read on arm64.
 
@@ -142,7 +142,7 @@ def is_out_of_order(
 ) -> bool:
     """Whether the debug information lists one of the ``variables`` below its place in that order.
 
-    A parameter that the list leaves out shifts those behind it up, never down; and what is listed
+    A parameter that the list leaves out shifts those after it up, never down; and what is listed
     too late is the only possible reason of a place too low.
     """
     version = function.compiler.go_version
@@ -330,7 +330,7 @@ class _Signature:
         return registers and self._is_shown_by_registers(position)
 
     def _is_shown_by_registers(self, position: int) -> bool:
-        # Wholly where the convention puts it, by the debug information: it, or one behind it with
+        # Wholly where the convention puts it, by the debug information: it, or one after it with
         # only single registers for whole numbers between: a missing one would have shifted
         # all. A float says nothing of those: they have registers of their own.
         # Assignments (`b = int(a)`) leave several in the register of one.
@@ -449,7 +449,7 @@ class _Signature:
 
 
 def _in_order(convention: Convention, registers: list[DwarfRegister]) -> bool:
-    # Whether each comes behind those before it, of its kind: none is there twice.
+    # Whether each comes after those before it, of its kind: none is there twice.
     for sequence in (convention.integer_registers, convention.float_registers):
         indices = [sequence.index(one) for one in registers if one in sequence]
         if indices != sorted(set(indices)):

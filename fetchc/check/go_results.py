@@ -1,6 +1,6 @@
 """Where a Go function's results are at its return instructions.
 
-The convention puts them there: into registers, or into the caller's frame behind the
+The convention puts them there: into registers, or into the caller's frame after the
 parameters, where a parameter that the debug information leaves out (without a name, up to Go
 1.21) shifts them. The stack pointer is again what it was at the entry, except for what the return
 instruction itself takes off. What the debug information says of results is of no use there: with
@@ -162,7 +162,7 @@ def _below(site: Site, function: Function, place: InMemory) -> Place:
 
 
 def _all_places(site: Site, function: Function, results: tuple[Place, ...]) -> tuple[Place, ...]:
-    # Of parameters and results as they are listed, those of results behind the call.
+    # Of parameters and results as they are listed, those of results after the call.
     entry = entry_places(site.program, convention_for(site.program, function), function)
     behind = iter(results)
     variables = site.program.parameters(function)

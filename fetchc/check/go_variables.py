@@ -5,7 +5,7 @@ declaration has run, and the debug information says nothing of that but the line
 compiler follows values from instruction to instruction, its list of places says it.
 
 Source: Go 1.15 to 1.27, cmd/compile/internal/dwarfgen/dwarf.go (createSimpleVars: one place,
-without a range), ssagen/ssa.go (zeroResults: results are zeroed in front of the first statement).
+without a range), ssagen/ssa.go (zeroResults: results are zeroed before the first statement).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def has_slot_for_result(site: Site, function: Function, variable: Variable) -> b
 def variable_in_scope(site: Site, function: Function, same_name: list[Variable]) -> Variable:
     """Which of the variables of one name, those first that hide later ones, the name means here.
 
-    A block has its variables from its beginning on, the language only behind their declarations.
+    A block has its variables from its beginning on, the language only after their declarations.
     The cell of a parameter that escapes to the heap (``&x``) is allocated by the first line.
     """
     if not (site.entry or site.leaving):

@@ -1,7 +1,7 @@
 """``$goid``: the number of the running goroutine, as tracebacks print it.
 
 The register convention keeps the goroutine's structure (runtime.g) in a register of its own; with
-the stack convention one holds it behind the check that most functions begin with. Where in the
+the stack convention one holds it after the check that most functions begin with. Where in the
 structure the number is, the runtime's own debug information says (at 152 or 160 in Go 1.15 to
 1.27). On a system stack of the runtime the number is 0.
 """
@@ -133,7 +133,7 @@ def _has_twin(site: Site, function: Function) -> bool:
 
 
 def _loaded(site: Site, function: Function, rules: GoRules) -> DwarfRegister | None:
-    # Only right behind the check, where nothing has used the register yet.
+    # Only right after the check, where nothing has used the register yet.
     from fetchc.code.go_stack_check import after_stack_check
 
     if not site.entry or site.address == function.address or rules.stack_check is None:

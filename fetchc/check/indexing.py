@@ -101,7 +101,7 @@ def elements(
 
 
 def range_encoding(checker: Checker, base: Typed, element: TypeId) -> str:
-    """How a range of the elements of ``base`` makes a text; empty where they are no characters."""
+    """How a range of elements of ``base`` makes a string; empty where they are no characters."""
     if isinstance(checker.resolved(base.type), StringType):
         return "text"
     return encoding(checker, element)

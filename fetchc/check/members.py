@@ -290,7 +290,7 @@ def unchecked_assumption(what: str, wanted: object, note: str, help: str, span: 
 #
 # LLVM (seen in 14) describes a packed bit field that is as wide as its type, ``short b : 16``, as
 # a member on a byte boundary, wherever it is. Then it overlaps the bit field before it or, where
-# an unnamed one lies between them, leaves a hole behind it that nothing accounts for.
+# an unnamed one lies between them, leaves a hole after it that nothing accounts for.
 #
 # Source: DwarfUnit::constructMemberDIE of LLVM ("Size != FieldSize").
 

@@ -64,7 +64,7 @@ class Site(Record):
     """Where a probe sits.
 
     ``address`` is the probed instruction. At ``entry`` the parameters are where the
-    convention puts them (the function's first instruction, or behind Go's stack check,
+    convention puts them (the function's first instruction, or after Go's stack check,
     which leaves registers and stack pointer alone). ``returns`` is for return probes,
     ``leaving`` for a return instruction: the results are there, the frame is gone.
     ``function`` is None for a bare address. ``instance`` is the copy of another function's body

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["container"]
 
 # Source: hashbrown, src/raw/mod.rs (RawTableInner, Bucket): the highest bit of a control byte is
-# set where its slot is empty or deleted; the elements are in front of those, the first one last.
+# set where its slot is empty or deleted; the elements are before those, the first one last.
 _RUST_TABLE = "hashbrown::raw::RawTable<"
 
 

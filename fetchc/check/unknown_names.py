@@ -110,7 +110,7 @@ def refuse_member(
     members = checker.members_of(holder.type)
     spelled = checker.spell(holder.type)
     size = checker.size(holder.type)
-    long = "" if size is None else f" of {size} bytes"  # a text of .NET is as long as it is
+    long = "" if size is None else f" of {size} bytes"  # a string of .NET is as long as it is
     shown = [f"{m.name or '(embedded)'} {checker.spell(m.type)} (+{m.offset})" for m in members]
     more = f" and {len(shown) - 12} more" if len(shown) > 12 else ""
     close = nearest(name, _all_names(checker, holder.type))

@@ -86,7 +86,7 @@ class Linked(Record):
 class Tree(Record):
     """The nodes of a binary tree in order, from where ``first`` points on.
 
-    Where ``head`` points is behind the last one, and the parent of the root. ``left``, ``right``
+    Where ``head`` points is after the last one, and the parent of the root. ``left``, ``right``
     and ``parent`` are pointers of a node, by the cursor. An element is in a node.
     """
 
@@ -209,7 +209,7 @@ class Walked(Record):
 
 
 class TextParts(Record):
-    """A string: ``length`` units, ``lead`` bytes behind where ``data`` points.
+    """A string: ``length`` units, ``lead`` bytes beyond where ``data`` points.
 
     A ``unit`` is a byte of UTF-8, or two of UTF-16. ``long`` is a number, and the parts that count
     where it is not 0: a long string of libc++ is not in the object.

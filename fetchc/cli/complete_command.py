@@ -202,7 +202,7 @@ def _meant(
         machines = [name.removeprefix("arch/") for name in tables_under("arch")]
         found = _starting(dict.fromkeys(machines, "a machine"), word)
     elif what == "POINT":
-        found = _starting({"body": "behind the prologue"}, word)
+        found = _starting({"body": "after the prologue"}, word)
     elif "|" in what and what.islower():
         found = _starting(dict.fromkeys(what.split("|"), ""), word)
     elif what == "EXPR|CODE" and word.startswith("FC"):
@@ -314,7 +314,7 @@ def _fields(program: Program, word: str) -> list[Candidate]:
 
 
 def bash_answer(line: str, further: Sequence[str], asked: Options) -> list[str]:
-    """What to do, then the texts that bash is to put behind the last character it breaks words at.
+    """What to do, then the strings that bash is to put after the last character it breaks words at.
 
     ``line`` ends at the cursor. ``further`` are COMP_WORDBREAKS and COMP_TYPE. Bash breaks words
     there outside of quotes, so of ``name=r->Qu`` it replaces `Qu`, and of ``'r->Qu`` all that

@@ -40,7 +40,7 @@ class Option(Record):
     """A flag and its long and short spelling; ``metavar`` is None where it takes no value.
 
     ``many``: it can be given again, and all values count. ``number``: what its values are.
-    ``bare``: the value of an option that is given without one; it takes one only behind ``=``.
+    ``bare``: the value of an option that is given without one; it takes one only after ``=``.
     """
 
     attribute: str
@@ -320,7 +320,7 @@ OPTIONS = {
         "calls_only", ("--calls-only",), None, "calls without values; default: $args, named with -f"
     ),
     "depth": Option(
-        "depth", ("--depth",), "N", "follow N pointers, one behind the other; default: none",
+        "depth", ("--depth",), "N", "follow N pointers, one after the other; default: none",
         number=int,
     ),
     "value_bytes": Option(

@@ -191,7 +191,7 @@ class Output:
             self._beside(render(each, text, color=self._color))
 
     def types(self, text: str) -> str:
-        """A text for people with the types of C++ in it as short as they write them."""
+        """A string for people with the types of C++ in it as short as they write them."""
         if self._full_types or "std::" not in text:
             return text
         from fetchc.program.cpp_names import short_types

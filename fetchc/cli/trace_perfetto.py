@@ -34,10 +34,10 @@ class PerfettoPackets:
 
     A hit is an instant on the track of its thread. With a latency it is a slice from the entry to
     the return; one of a goroutine is on a track of the goroutine, which moves between threads.
-    Slices of one track nest. A call that does not nest in those before it (of a fiber, or behind a
+    Slices of one track nest. A call that does not nest in those before it (of a fiber, or after a
     ``longjmp``) is an instant at its return, with ``$latency`` in microseconds, and so is a hit
     of ``--since``, to which a flow leads from the event where its time began. With ``sums``, the
-    texts of numbers to add, each number is also a point of a counter of the process.
+    strings of numbers to add, each number is also a point of a counter of the process.
     """
 
     def __init__(self, sums: Sequence[str]) -> None:

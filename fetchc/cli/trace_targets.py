@@ -262,7 +262,7 @@ def _notes(placements: list[tuple[Probe, Probe]]) -> tuple[str, ...]:
         name = f"`{probe.named_after}`"
         if probe is not entry:
             moved[name] = (
-                f"the probe of {name} is {probe.address - entry.address} bytes behind the entry, "
+                f"the probe of {name} is {probe.address - entry.address} bytes after the entry, "
                 "where all values are the same and the kernel emulates the instruction"
             )
         elif probe.single_stepped and name not in slow:

@@ -142,7 +142,7 @@ def _read_later(plan: Plan) -> Container[str]:
     return read_later(plan)
 
 
-# The values of a line: strings, what was not read, numbers behind `=`, `[` and commas.
+# The values of a line: strings, what was not read, numbers after `=`, `[` and commas.
 _VALUES = re.compile(
     r"""(?P<text>"(?:[^"\\]|\\.)*"…?)|(?P<fault>\(fault\)|\(no address\))"""
     r"""|(?:(?<== )|(?<==)|(?<=[=, \[]\[)|(?<=, ))"""
@@ -152,7 +152,7 @@ _SGR = {"text": "32", "fault": "31", "number": "36"}  # colours. Source: ECMA-48
 
 
 def painted(line: str) -> str:
-    """A line with its values in colours: texts green, numbers cyan, what was not read red."""
+    """A line with its values in colours: strings green, numbers cyan, what was not read red."""
     return _VALUES.sub(lambda found: f"\x1b[{_SGR[found.lastgroup or '']}m{found[0]}\x1b[0m", line)
 
 

@@ -45,9 +45,9 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# A function's instructions one behind the other, constants among them left out.
+# A function's instructions one after the other, constants among them left out.
 #
-# 32-bit Arm loads what fits into no instruction from behind the code, within the function. A load
+# 32-bit Arm loads what fits into no instruction from after the code, within the function. A load
 # reaches ahead only, so each constant is found before the sweep gets there, and none is taken for
 # an instruction. Other machines keep constants in sections of their own.
 
@@ -149,7 +149,7 @@ def is_instruction_start(code: bytes, base: Address, address: Address, architect
 
 
 def instruction_starts(code: bytes, base: Address, architecture: str) -> Iterator[Address]:
-    """Addresses of the instructions from ``base`` on, one behind the other.
+    """Addresses of the instructions from ``base`` on, one after the other.
 
     Raises CompileError as :func:`is_instruction_start` does.
     """
@@ -201,7 +201,7 @@ def exits(code: bytes, base: Address, architecture: str) -> Exits:
     jumps: list[Address | None] = []
     calls: set[Address | None] = set()
     by_table = False
-    distances = 0  # above 0 shortly behind an instruction that loads how far a case is
+    distances = 0  # above 0 shortly after an instruction that loads how far a case is
     for instruction in swept(disassembler, code, base, architecture):
         position = instruction.address - base
         if any(each.starts(code, position) for each in leaving):
@@ -309,7 +309,7 @@ def _disassembler(architecture: str) -> Cs:
 # ------------------------------------------------------------------------------
 # Whether code that called a function takes what it returned.
 #
-# A register that a call changes holds nothing of the caller's behind it. So where it is read
+# A register that a call changes holds nothing of the caller's after it. So where it is read
 # before it is written there, the callee has returned something in it. A call may change fewer
 # registers than the convention lets it (gcc's -fipa-ra), so the callee's code is asked whether it
 # writes them.
@@ -399,10 +399,10 @@ def only_read(code: bytes, address: Address, architecture: str) -> frozenset[str
 def bytes_left(
     code: bytes, address: Address, architecture: str, register: str, start: Address
 ) -> int | None:
-    """How many bytes behind ``code`` a register has of a value that is there from ``start`` on.
+    """How many bytes after ``code`` a register has of a value that is there from ``start`` on.
 
     ``code`` is the function's from its entry at ``address`` on, ``register`` the kernel's name.
-    Where the instruction in front of ``start`` copies the value there, it may copy the first bytes
+    Where the instruction before ``start`` copies the value there, it may copy the first bytes
     only and extend them (``movswq %di,%rcx``); a later one may do so in the register itself. 0
     where ``start`` is the entry and anything else writes the register, None where nothing does.
     Raises CompileError as :func:`taken` does.

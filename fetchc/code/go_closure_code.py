@@ -1,7 +1,7 @@
 """What a closure's code loads through the register that leads to its object.
 
-What a closure captured is in an object behind a register of the convention. The code loads each
-of it once, and no variable that is captured by value is ever assigned again. So what holds on
+What a closure captured is in an object that a register of the convention points to. The code loads
+each of it once, and no variable that is captured by value is ever assigned again. So what holds on
 one way through the code, from the entry on, tells where in the object a value comes from.
 
 Importing capstone is slow; only closures come here.

@@ -1,7 +1,7 @@
 """Go's stack check: where a function's own code begins.
 
 A Go function compares the stack pointer with its goroutine's limit first, and when the
-stack must grow it is entered a second time. A probe behind the check fires once a call.
+stack must grow it is entered a second time. A probe after the check fires once a call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["after_stack_check", "behind_bare_call", "growth_start"]
 
 
 def after_stack_check(code: bytes, check: StackCheck) -> int:
-    """Offset of the instruction behind the stack check at the start of ``code``, else 0.
+    """Offset of the instruction after the stack check at the start of ``code``, else 0.
 
     Only whole instructions of the tables are stepped over, and none of them writes the stack
     pointer or a register that contains an argument (the data says which, and the tests compare
@@ -41,7 +41,7 @@ def growth_start(code: bytes, check: StackCheck) -> int:
 
 
 def behind_bare_call(code: bytes, growth: Growth) -> int:
-    """Bytes of ``code``, which lets the stack grow, up to behind its call where that comes first.
+    """Bytes of ``code``, which lets the stack grow, up to the end of its call if that comes first.
 
     Then no register is saved, as no argument is in one. 0 where all of them are saved.
     32 bytes are enough.

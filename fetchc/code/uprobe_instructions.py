@@ -44,7 +44,7 @@ class Unprobeable(Record):
 def unprobeable(code: bytes, rules: Mapping[str, Any]) -> Unprobeable | None:
     """What keeps uprobes from the instruction at the start of ``code``; None where nothing does.
 
-    ``rules`` is the ``uprobes`` table of the machine. ``code`` may go on behind the instruction.
+    ``rules`` is the ``uprobes`` table of the machine. ``code`` may go on after the instruction.
     """
     if "words" in rules:
         return _word(code, rules)
@@ -64,7 +64,7 @@ def nop_bytes(code: bytes, rules: Mapping[str, Any]) -> int:
     """Bytes of the NOP of x86 at the start of ``code``, 0 where none is there.
 
     What the kernel takes for one (insn_is_nop, insn_is_nopl in arch/x86/kernel/uprobes.c): 90 and
-    0f 1f /0 behind any prefixes. ``rules`` is as in :func:`unprobeable`.
+    0f 1f /0 after any prefixes. ``rules`` is as in :func:`unprobeable`.
     """
     passed = bytes.fromhex(rules["passed"])
     for at, byte in enumerate(code):
@@ -84,7 +84,7 @@ def nop_bytes(code: bytes, rules: Mapping[str, Any]) -> int:
 
 
 def _opcode(code: bytes, rules: Mapping[str, Any], narrow: bool) -> Unprobeable | None:
-    # From behind the prefixes on.
+    # From after the prefixes on.
     first, second = code[0], code[1] if len(code) > 1 else 0
     length = rules["vector"].get(f"{first:02x}")
     if length is not None and second >= rules["vector_from"]:
@@ -112,7 +112,7 @@ def _vector(code: bytes, rules: Mapping[str, Any]) -> Unprobeable | None:
 
 
 def _stack_segment(code: bytes, rules: Mapping[str, Any]) -> bool:
-    # mov to %ss masks exceptions for the instruction behind it.
+    # mov to %ss masks exceptions for the instruction after it.
     return len(code) > 1 and code[0] == rules["to_segment"] and code[1] >> 3 & 7 == 2
 
 
@@ -143,7 +143,7 @@ def is_emulated(code: bytes, encodings: Iterable[Instruction]) -> bool:
 
 def unchanging_bytes(code: bytes, rules: Mapping[str, Any], others: Iterable[Instruction]) -> int:
     """Bytes of the instruction at the start of ``code`` if nothing but the instruction pointer
-    differs behind it, else 0.
+    differs after it, else 0.
 
     A NOP, or one of ``others``. ``rules`` is as in :func:`unprobeable`.
     """
@@ -154,7 +154,7 @@ def unchanging_bytes(code: bytes, rules: Mapping[str, Any], others: Iterable[Ins
 
 
 def may_be_jumped_to(code: bytes, start: int, end: int) -> bool:
-    """Whether a direct jump of x86 in ``code`` may lead behind its offset ``start``, up to ``end``.
+    """Whether a direct jump of x86 in ``code`` may lead past its offset ``start``, up to ``end``.
 
     All bytes that could be such a jump count, in the middle of other instructions, too: the answer
     may be yes where no jump is, never the other way round. It needs no disassembler, whose import

@@ -195,7 +195,7 @@ def body(struct: Struct) -> str:
         width = "" if member.width is None else f" : {member.width}"
         lines.append(f"{declare(member.type, member.name)}{width}{member.attribute};")
     bases = ", ".join(f"public {base.tag}" for base in struct.bases)
-    # Behind the keyword: the one place that C and C++ both know.
+    # After the keyword: the one place that C and C++ both know.
     head = f"{struct.kind}{struct.attribute} {short(struct.tag)}{f' : {bases}' if bases else ''}"
     return f"{head} {{ {' '.join(lines)} }}"
 

@@ -67,7 +67,7 @@ class Expression(Record):
 
 
 class Node(Record):
-    """A place on a walk: ``steps`` from the root, with its texts for fetchc and for C."""
+    """A place on a walk: ``steps`` from the root, with its strings for fetchc and for C."""
 
     text: str
     c: str

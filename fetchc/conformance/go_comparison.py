@@ -153,7 +153,7 @@ def combined(expression: GoExpression, found: list[list[Value] | str | None]) ->
 def parts_of(argument: fetchc.Argument, expression: GoExpression) -> list[Part]:
     """The fetches that the value of an expression is combined from.
 
-    A text and words have several, but for the type that an assertion is compared with.
+    A string and words have several, but for the type that an assertion is compared with.
     """
     whole = argument.whole.parts
     if expression.kind in ("text", "words"):
@@ -167,7 +167,7 @@ class _Asked:
     def __init__(self, site: Site, build: GoBuild, tally: Tally, changed: Change) -> None:
         self.point, self._machine, self._vectors = site.point, site.machine, site.vectors
         # Up to Go 1.21 the debug information leaves parameters out: what follows them on the stack
-        # is not certain, and results are behind them.
+        # is not certain, and results are after them.
         self._certain = build.version > (1, 21)
         # Of what it optimizes, Go 1.17 lists no results in registers: golang/go, issue 46845.
         self._results = build.version != (1, 17) or "-N" in " ".join(build.options)

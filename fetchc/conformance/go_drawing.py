@@ -29,7 +29,7 @@ __all__ = [
 # ------------------------------------------------------------------------------
 # Go types as data: names and literals as Go writes them, with what is declared for them.
 #
-# A type is its text; :class:`GoTypes` knows the type behind a declared name.
+# A type is its text; :class:`GoTypes` knows the type of a declared name.
 
 NUMBERS = {
     **{f"{sign}int{bits}": bits // 8 for sign in ("", "u") for bits in (8, 16, 32, 64)},
@@ -139,7 +139,7 @@ class GoTypes:
             self.structs[name] = [Field(*field) for field in fields]
 
     def under(self, go_type: str) -> str:
-        """The type behind a name that is not a number's and no structure's."""
+        """The type of a name that is not a number's and no structure's."""
         return NAMED.get(go_type, go_type)
 
     def members(self, name: str) -> list[tuple[str, str]]:

@@ -56,7 +56,7 @@ class Machine:
     """A thread at a probe.
 
     ``word`` is sizeof(long) of the kernel, ``names`` are its registers, ``stack`` and
-    ``result`` those behind ``$stack`` and ``$retval``.
+    ``result`` those that ``$stack`` and ``$retval`` mean.
     """
 
     registers: Mapping[str, int]

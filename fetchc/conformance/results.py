@@ -136,7 +136,7 @@ def fetched(
     """The values that the event holds, None where its bytes are stale.
 
     With ``tree`` it is evaluated, too, and so are the steps of an eBPF program for it; where they
-    disagree, a text that says so.
+    disagree, a string that says so.
     """
     shown = machine.run(text, thread)
     if tree is not None:

@@ -257,7 +257,7 @@ def evaluated(plan: Plan, thread: State) -> Event:
 
 
 def encoded(program: Program, found: Recorded) -> bytes:
-    """The bytes of a record: its fixed part, the places of its texts and entries, and these."""
+    """The bytes of a record: its fixed part, the places of its strings and entries, and these."""
     data = bytearray(found.fixed)
     faults = sum(1 << bit for bit in found.faults)
     data[program.faults_at :] = faults.to_bytes(program.size - program.faults_at, "little")

@@ -148,7 +148,7 @@ class Cursor:
 
     ``data`` starts at the section's offset 0, ``offset`` is the next byte, ``end`` the first
     byte that may not be read. With ``source``, ``data`` may be shorter than ``end`` (a section
-    that is inflated as far as it is read) and grows on demand; what is in front of the first
+    that is inflated as far as it is read) and grows on demand; what is before the first
     ``offset`` is not to be read then.
     """
 

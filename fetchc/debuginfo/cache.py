@@ -43,7 +43,7 @@ BLOCK = 1 << 13
 _SUM = Struct("<I")
 _HEADER = Struct("<8sIIQI")  # magic, checksum of what follows, bytes of it, of data, of the key
 _MAGIC = b"fetchc\x00\x04"
-_FRONT = 12  # bytes in front of what the header's checksum is of
+_FRONT = 12  # bytes before what the header's checksum is of
 
 
 def store(folder: CacheFolder, name: str, content: bytes) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PerfMapProgram"]
 
-# V8 puts the kind and the tier in front of a name, and the script behind it:
+# V8 puts the kind and the tier before a name, and the script after it:
 # `JS:*addUp /srv/app.js:1:15`.
 _MARKED = re.compile(r"^(?:JS|Script|Eval|Function|LazyCompile|RegExp):[~^+*]*")
 # HotSpot writes methods as Java declares them: `long Adder.addUp(int, long)`.

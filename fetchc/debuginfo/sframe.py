@@ -27,7 +27,7 @@ SECTION = ".sframe"
 _MAGIC = 0xDEE2
 _START_RELATIVE = 0x4  # of the flags: a function's start counts from where it is stated
 _AMD64 = 3  # SFRAME_ABI_AMD64_ENDIAN_LITTLE
-_HEADER = 28  # bytes, in front of an auxiliary header
+_HEADER = 28  # bytes, before an auxiliary header
 _ENTRY_BYTES = {1: 17, 2: 20, 3: 16}  # of a function descriptor entry, by version
 _OUTERMOST = Absent("no location", "it is the first function of its stack")
 
@@ -102,7 +102,7 @@ class StackTraceTable:
         size, first = cursor.u32(), rows + cursor.u32()
         block = 0
         if self._version == 3:
-            # Attributes in front of the rows: their number, two bytes of information, the block.
+            # Attributes before the rows: their number, two bytes of information, the block.
             cursor = self._cursor(first)
             count, info, more, block = cursor.u16(), cursor.u8(), cursor.u8(), cursor.u8()
             first = cursor.offset

@@ -134,7 +134,7 @@ _SUBTRACT = {b"\x48\x83\xec": 1, b"\x48\x81\xec": 4}  # `sub $N,%rsp`, by the by
 
 
 def prologue_row(code: bytes) -> Row:
-    """The row behind the prologue of a method of .NET on x86-64, which begins with ``code``.
+    """The row after the prologue of a method of .NET on x86-64, which begins with ``code``.
 
     The method pushes the frame pointer first, or has none: then it moves the stack pointer in its
     prologue alone. The UNWIND_INFO of precompiled methods says the same. Source: Intel SDM, volume

@@ -102,7 +102,7 @@ class Diagnostic(Record):
         return "warning" if self.code.startswith("FC06") else "error"
 
     def reworded(self, word: Callable[[str], str]) -> Diagnostic:
-        """The same diagnostic with ``word`` of each of its texts; its places stay."""
+        """The same diagnostic with ``word`` of each of its strings; its places stay."""
         primary, secondary = self.primary, self.secondary
         return self.replaced(
             message=word(self.message),

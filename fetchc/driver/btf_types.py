@@ -362,7 +362,7 @@ def _slots(slots: tuple[Slot, ...]) -> tuple[Slot, ...]:
 def _respelled_members(
     types: Sequence[BtfType], spelled: Sequence[BtfType], number: int, holder: str
 ) -> Iterator[tuple[str, str]]:
-    # Members and enumerators whose names changed, behind the name of the type that has them.
+    # Members and enumerators whose names changed, after the name of the type that has them.
     match types[number - 1], spelled[number - 1]:
         case Aggregate(members=old), Aggregate(members=new):
             for one, other in zip(old, new, strict=True):

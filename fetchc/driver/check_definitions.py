@@ -48,7 +48,7 @@ __all__ = ["Checked", "ReadLine", "accepted_by", "check_definition", "hinted"]
 # The definition of a probe that somebody wrote: what is wrong with it, and where.
 #
 # Reads as ``__trace_uprobe_create`` does (kernel/trace/trace_uprobe.c); probes of the kernel
-# itself as :mod:`fetchc.driver.definition_places` says. Stricter than that: digits behind the
+# itself as :mod:`fetchc.driver.definition_places` says. Stricter than that: digits after the
 # letter, for which the kernel drops the names, and ``#``, from which on it drops the line.
 
 _ADDRESSES = 1 << 64  # an offset is read as an unsigned long

@@ -134,7 +134,7 @@ def _lowered(
 
 
 def _elements(checker: Checker, walked: Walked, node: Typed, format: Format | None) -> Part:
-    # The walk, and what is fetched of each element: the value, in front of it the key.
+    # The walk, and what is fetched of each element: the value, before it the key.
     from fetchc.lower.assumptions import unchecked
     from fetchc.lower.walks import walk
 

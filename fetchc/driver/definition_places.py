@@ -175,7 +175,7 @@ class KernelPlace(Record):
     """What the first two words say; ``kind`` is one of ``targets/kernel`` (kprobe, eprobe, ...).
 
     ``arguments`` are the words that are fetch-args, ``used`` features that not every
-    kernel has, ``unknown`` what only the kernel can tell. ``active`` is the number behind ``r`` or
+    kernel has, ``unknown`` what only the kernel can tell. ``active`` is the number after ``r`` or
     ``f``, None where there is none.
     """
 
@@ -199,7 +199,7 @@ class _Reading:
         self.problems.append(problem_at(code, what, span, label, note))
 
     def number(self, kinds: str) -> None:
-        """The digits behind the letter: how many calls are watched at a time."""
+        """The digits after the letter: how many calls are watched at a time."""
         digits = self.letter.text[1:]
         if not digits:
             return

@@ -1,14 +1,14 @@
 """A probe at an instruction that the kernel emulates, in place of one that it executes in steps.
 
 Where a function begins with instructions that change nothing but the instruction pointer
-(``endbr64``, a NOP), all values are where they were at the instruction behind them. If that is a
+(``endbr64``, a NOP), all values are where they were at the instruction after them. If that is a
 ``push``, which the kernel emulates, a hit takes a fifteenth of the time. ``targets/kernel`` and
 ``targets/arch`` have the instructions, with their sources.
 
 The ``push`` is executed once a call, as the first instruction is: it is the function's prologue, to
 which no loop and no part of the function that is split off leads back. The probe moves only in a
 compiler's code, which other functions do not enter in the middle, and where no jump of the function
-itself can lead behind its first instruction.
+itself can lead past its first instruction.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class Spot(Record):
 
 
 def behind(checker: Checker, pointer: Spot, offset: int, size: int, bits: Bits | None) -> Spot:
-    """What is ``offset`` bytes behind where the value ``pointer`` leads.
+    """What is ``offset`` bytes beyond where the value ``pointer`` leads.
 
     ``size`` is how many bytes are wanted of it: of the members of a union the first that has so
     many is taken.
@@ -470,7 +470,7 @@ class Hints:
             pass  # an address, part of a register: no value that a fetch goes through
 
     def _shown(self, node: Typed) -> str:
-        # The place of a member starts behind the bracket of a cast, which is part of it.
+        # The place of a member starts after the bracket of a cast, which is part of it.
         start, end = node.span.start, node.span.end
         text = self._text[start:end]
         while start and text.count(")") > text.count("(") and self._text[start - 1] == "(":
@@ -576,7 +576,7 @@ class ExplainedFetch(Record):
 
 
 class Explained(Record):
-    """A text explained: one fetch-arg, or those of a whole value.
+    """A string explained: one fetch-arg, or those of a whole value.
 
     ``type`` is an expression's, None of a fetch-arg that somebody wrote. ``found`` is where.
     """

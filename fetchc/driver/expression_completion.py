@@ -38,7 +38,7 @@ __all__ = ["NAME", "Candidate", "completions", "grouped", "members_of", "special
 
 _MISSING = "fetchc__missing"  # a name that no program has
 NAME = re.compile(r"(?:[$%]\w*|(?:\w|::)[\w#·]*(?:::[\w#·]*)*)$")
-"""A name at the end of a text, as expressions have it."""
+"""A name at the end of a string, as expressions have it."""
 
 _PATH = re.compile(r"[^\W\d][\w%~-]*(?:[./][\w%~-]*)*$")  # a type of Go: net/http.Req
 _KEYWORD = re.compile(r"\b(struct|union|enum|class)\s+$")
@@ -56,7 +56,7 @@ class Candidate(Record):
     """One way to go on.
 
     ``text`` is the whole argument up to the end of the completed name. ``help`` describes the
-    name: a type. ``more``: what is completed may go on, so no blank belongs behind it.
+    name: a type. ``more``: what is completed may go on, so no blank belongs after it.
     """
 
     text: str
@@ -292,7 +292,7 @@ def special_names(site: Site) -> list[tuple[str, str]]:
 
 
 def _with_next(checker: Checker, offered: Iterable[Offered]) -> list[Candidate]:
-    # A shell ends the word behind the only candidate: so what may follow it is offered, too.
+    # A shell ends the word after the only candidate: so what may follow it is offered, too.
     offered = list(offered)
     if len(offered) != 1:
         return [candidate for candidate, _ in offered]

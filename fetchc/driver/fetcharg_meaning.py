@@ -1,7 +1,7 @@
 """From the text of a fetch-arg that somebody wrote to the fetch that the kernel makes of it.
 
 Reads as ``traceprobe_parse_probe_arg`` does (kernel/trace/trace_probe.c), except for what the
-kernel passes over in silence: text behind a bracket that closes, text behind ``$retval``, a
+kernel passes over in silence: text after a bracket that closes, text after ``$retval``, a
 string among the immediates (its address is one of the kernel, so that it always faults). Each
 of those is refused here; tests/live/test_kernel_verdicts.py lists them.
 """
@@ -501,7 +501,7 @@ class ReadFetch:
 
     @property
     def body(self) -> Span:
-        """Everything behind the name."""
+        """Everything after the name."""
         return self._tree.body
 
     @property
@@ -574,7 +574,7 @@ class ReadFetch:
             if isinstance(value, Comm) or text:
                 whose = "a string" if text else "`$comm`"
                 what = f"{whose} is a string: there is nothing to dereference"
-                self._reject("FC0507", what, self._places[id(value)], "a text")
+                self._reject("FC0507", what, self._places[id(value)], "a string")
                 self._whole, value = False, StackPointer()
             user = load.opening.text[1:2] == "u"
             value = Deref(value, 0 if offset is None else offset, user)

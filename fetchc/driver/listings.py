@@ -2,7 +2,7 @@
 
 Demangling and writing 100,000 names takes a second or two, and finding the methods of a .NET
 library half a second: what took long is cached, by build ID and by what tells the file from all
-others. A cached listing has three texts a name, each ended by a NUL: the name itself, the name
+others. A cached listing has three strings a name, each ended by a NUL: the name itself, the name
 that a C++ or Rust symbol demangles to, and how people write that where it differs.
 """
 
@@ -147,7 +147,7 @@ def matching(
             if not is_mangled(name):
                 return False
             shown = (demangled(name) if demangle is None else demangle(name)) or ""
-            # What a function returns is cut out; a text across the cut is behind a ` to `.
+            # What a function returns is cut out; a string across the cut is after a ` to `.
             if not shown or (text not in shown and " to " not in shown):
                 return False
             from fetchc.lang.cpp_function_names import names

@@ -187,7 +187,7 @@ class Named(Record):
 
     ``text`` is the whole argument's, as the user wrote it; ``companion_of`` the name of
     the value that a companion is there for; ``length`` the name of the companion that
-    holds a text's length; ``computed`` is that of :class:`~fetchc.driver.compile.Compiled`.
+    holds a string's length; ``computed`` is that of :class:`~fetchc.driver.compile.Compiled`.
     """
 
     name: str

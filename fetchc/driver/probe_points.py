@@ -33,7 +33,7 @@ class PointRequest(Record):
     """A probe point as a user asks for it.
 
     ``function`` is a name; one that no function has may be a point itself: ``main.c:17``,
-    ``main+4``, ``0x401234``, ``main%inline``. ``point`` is that of ``--at`` or behind ``@``.
+    ``main+4``, ``0x401234``, ``main%inline``. ``point`` is that of ``--at`` or after ``@``.
     ``kernel`` is the one that is to run the probe. ``active`` is for how many calls at a time a
     return probe of the kernel has room. ``unsafe_return`` takes a return probe that can end the
     program. ``breakpoints``: the processor's are set, which any instruction can have: a return is

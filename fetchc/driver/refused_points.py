@@ -27,7 +27,7 @@ __all__ = [
     "unknown_start",
 ]
 
-_FAR = 256  # bytes of code behind the instruction, in which another one is looked for
+_FAR = 256  # bytes of code after the instruction, in which another one is looked for
 
 
 def refuse_unprobeable(
@@ -74,7 +74,7 @@ def _help(
 def _other(
     program: Program, function: Function, address: Address, rules: Mapping[str, Any]
 ) -> Address | None:
-    # The next instruction that can be probed; behind one that goes elsewhere, the last before it.
+    # The next instruction that can be probed; after one that goes elsewhere, the last before it.
     from fetchc.code.disassembly import falls_through, instruction_starts
 
     assert function.size is not None
@@ -97,7 +97,7 @@ def _other(
 # Probes on a NOP that the kernel replaces by a call, which harms the program.
 #
 # What the call writes and which kernels make it is in ``targets/kernel`` (``replaced_nops``). A
-# NOP changes nothing, so the probe goes to the instruction behind it, where every value still is
+# NOP changes nothing, so the probe goes to the instruction after it, where every value still is
 # where it was; a return probe finds the return address there, too. That place must only be
 # reached through the NOP, or calls that jump to it would be events as well.
 
@@ -120,10 +120,10 @@ def harm_of(kernel: Kernel, size: int) -> str:
 def behind_replaced_nops(
     found: ProbePoint, kernel: Kernel, rules: Mapping[str, Any], point: Point | None
 ) -> ProbePoint:
-    """``found`` with each site that is on such a NOP at the instruction behind it.
+    """``found`` with each site that is on such a NOP at the instruction after it.
 
     ``rules`` is the ``uprobes`` table of the machine. Raises CompileError FC0516 for an address
-    that was asked for itself, and where the place behind can be reached without the NOP.
+    that was asked for itself, and where the place after it can be reached without the NOP.
     """
     sites = [_behind(site, kernel, rules, point, found.kind) for site in (found.site, *found.more)]
     return ProbePoint(sites[0], found.kind, found.warnings, tuple(sites[1:]))

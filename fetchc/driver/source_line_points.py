@@ -152,8 +152,8 @@ def body_of(program: Program, function: Function, point: Point) -> Address:
 
 
 def _always_passed(program: Program, function: Function, body: Address) -> bool:
-    # LLVM moves the mark behind a branch at times (issue 139549 of llvm-project, from version 20
-    # on). Loops in front of it are fine: they touch the pages of a large frame. So is the stack
+    # LLVM moves the mark after a branch at times (issue 139549 of llvm-project, from version 20
+    # on). Loops before it are fine: they touch the pages of a large frame. So is the stack
     # check of Go: where the stack must grow, the function is entered again.
     from fetchc.code.disassembly import exits
 

@@ -47,7 +47,7 @@ class VisibleMember(Record):
     """A member, an element, what a pointer points to, or a hole (``expression`` is empty).
 
     ``offset`` is in bytes from the start of the object, None of what is elsewhere or is computed;
-    ``size`` is in bytes. ``leads``: there are members in it, or behind it. ``fetchargs`` are those
+    ``size`` is in bytes. ``leads``: there are members in it, or after it. ``fetchargs`` are those
     of the whole value with their suffixes, empty where ``reason`` says why there are none.
     """
 

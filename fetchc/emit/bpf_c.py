@@ -7,8 +7,8 @@ cannot be read becomes an address that no program has, so that what is read by i
 Programs are sleepable where the kernel's version allows that (``uprobe.s``): pages that are not in
 RAM are brought in. Addresses with the same values share a program, which is attached to all of them
 at once where the kernel can (``uprobe.multi``). The loaders, for libbpf and for cilium/ebpf, are
-comments. The texts that are filled in here are in targets/backend/libbpf.toml. What operators give
-is computed in the program (:mod:`fetchc.emit.c_calculations`), and containers are walked there
+comments. The strings that are filled in here are in targets/backend/libbpf.toml. What operators
+give is computed in the program (:mod:`fetchc.emit.c_calculations`), and containers are walked there
 (:mod:`fetchc.emit.bpf_c_walks`).
 """
 

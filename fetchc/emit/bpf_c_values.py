@@ -57,7 +57,7 @@ _CONVERSIONS = {"__u32": "%u", "__u64": "%llu", "__s64": "%lld", "char": "%c"}
 
 
 def filled(text: str, /, **values: object) -> str:
-    """A text of targets/backend/libbpf.toml with these values."""
+    """A string of targets/backend/libbpf.toml with these values."""
     template: str = table("backend/libbpf")["text"][text]
     return Template(template.removeprefix("\n")).substitute(values)
 
@@ -145,7 +145,7 @@ class Values:
 
     def reads(self, bits: Sequence[int]) -> list[str]:
         """The statements that read those members."""
-        # A text comes after its length, which says how much is read.
+        # A string comes after its length, which says how much is read.
         ordered = sorted(bits, key=lambda bit: self.members[bit].item.length is not None)
         return [self.read(bit) for bit in ordered]
 
@@ -190,7 +190,7 @@ class Values:
                 return "char", name, "TEXT_BYTES" if exact is None else str(exact + 1)
             case Array(element, count):
                 if isinstance(element, Text | Bits):
-                    what = "texts" if isinstance(element, Text) else "bit fields"
+                    what = "strings" if isinstance(element, Text) else "bit fields"
                     help = "ask for an element, or for `list(…)` of the array"
                     raise self._cannot(item, f"it has no lists of {what}", help)
                 return self._type(item, element), name, str(count)

@@ -80,7 +80,7 @@ class CallEmitter(StepEmitter):
     def begin(self) -> bool:
         """Note the time, and end; a call that the map has no room for is counted.
 
-        Whether the program goes on behind: where the entry is to be recorded, as something that is
+        Whether the program goes on: where the entry is to be recorded, as something that is
         to be noted could not be read.
         """
         asm, helpers = self._asm, self._helpers
@@ -141,7 +141,7 @@ class CallEmitter(StepEmitter):
         return True
 
     def _copy_noted(self, base: int, time: int) -> None:
-        # Behind the time.
+        # After the time.
         for number, place in enumerate(self._noted, 1):
             self._asm.load(R2, FRAME, place, WORD)
             self._asm.store(base, time + WORD * number, R2, WORD)

@@ -66,7 +66,7 @@ class Entry:
 
 
 # The kernel hashes and compares the key at each hit, so a key has nothing that is 0 in all of them.
-# It is the fields of a record, and in front of them 32 bits for the plan's number and for each
+# It is the fields of a record, and before them 32 bits for the plan's number and for each
 # thing that is wanted of the task. The header's other words and the fault words are left out.
 
 _TASK = {"thread": THREAD, "process": PROCESS, "cpu": CPU}
@@ -121,7 +121,7 @@ def fits(program: Program, machine: BpfMachine, rules: BpfRules, noted: int = 0)
 class Counting(StepEmitter):
     """Counts a hit in a map, whose key is made in the program's stack as a record would be.
 
-    It goes on behind itself, to record the hit, where that cannot be. Programs of several
+    It goes on after itself, to record the hit, where that cannot be. Programs of several
     processors, or tasks, count in one entry: all that changes it is atomic.
     """
 

@@ -50,7 +50,7 @@ class TooLarge(Exception):
 
 
 def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
-    """The rooms in bytes that each text of a record has, smallest first; none without texts.
+    """The rooms in bytes that each text of a record has, smallest first; none without strings.
 
     A record is of the first size in which no text fills its room, or of the last one. Raises
     TooLarge where there is none.
@@ -67,14 +67,14 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
         return ()
     most = _shared(largest - size, wanted) // WORD * WORD
     if most < TEXT_ROOMS[0]:
-        raise TooLarge(f"a record has no room for {texts} texts")
+        raise TooLarge(f"a record has no room for {texts} strings")
     last = -(-max(TEXT_ROOMS[0], *_wanted_rooms(program)) // WORD) * WORD
     rooms = [*[room for room in TEXT_ROOMS if room < last], last]
     return tuple(dict.fromkeys([min(room, most) for room in rooms]))
 
 
 def _shared(size: int, wanted: list[tuple[int, int]]) -> int:
-    # The room that each text can have of ``size`` bytes: of so many texts no more than wanted.
+    # The room that each text can have of ``size`` bytes: of so many strings no more than wanted.
     room, left = 0, sum([count for _, count in wanted])
     for room, count in sorted(wanted):
         if room * left > size:
@@ -99,18 +99,18 @@ def _loops(program: Program) -> list[Loop]:
 
 
 def record_bytes(program: Program, room: int) -> int:
-    """The size of a record whose texts have ``room`` bytes each."""
+    """The size of a record whose strings have ``room`` bytes each."""
     entries = [walk_bytes(loop, room) for loop in _loops(program)]
     return program.size + program.texts * room + sum(entries)
 
 
 def walk_bytes(loop: Loop, room: int) -> int:
-    """The size of all entries of a walk, in bytes, whose texts have ``room`` bytes each."""
+    """The size of all entries of a walk, in bytes, whose strings have ``room`` bytes each."""
     return loop.places_of_entries * entry_bytes(loop, room)
 
 
 def entry_bytes(loop: Loop, room: int) -> int:
-    """The size of an entry of a walk, in bytes, whose texts have ``room`` bytes each."""
+    """The size of an entry of a walk, in bytes, whose strings have ``room`` bytes each."""
     return record_bytes(loop.entry, loop.text_room(room)) - HEADER
 
 

@@ -292,7 +292,7 @@ class _FilterEmitter(StepEmitter):
         return self._steps[-1]
 
     def emit(self, unknown: str) -> None:
-        """Go on behind, or at ``unknown`` where a load failed."""
+        """Go on below, or at ``unknown`` where a load failed."""
         asm, passes = self._asm, self._asm.fresh()
         for position, step in enumerate(self._steps):
             match step:

@@ -121,9 +121,9 @@ FOLLOWED, WAITING = 1, 2
 class StackRoom(Record):
     """Room for the thread's stack, at the end of a record.
 
-    ``copied`` bytes from the stack pointer up, behind the context of the program (``pt_regs``,
+    ``copied`` bytes from the stack pointer up, after the context of the program (``pt_regs``,
     ``context`` bytes) and the number of bytes that could be read, 64 bits. Where that is 0:
-    ``walked`` return addresses, which the kernel finds by frame pointers, behind the number of
+    ``walked`` return addresses, which the kernel finds by frame pointers, after the number of
     their bytes.
     """
 
@@ -240,7 +240,7 @@ class StepEmitter:
         self._target = target
         self._helpers = target.rules.helpers
         self._read = self._reader(user=target.probed == "program")
-        self._room = 0  # of the texts in the record that is being written
+        self._room = 0  # of the strings in the record that is being written
         self._larger: str | None = None  # where a larger record is begun
         self._asm = asm
         self._starts: list[Start] = []
@@ -615,7 +615,7 @@ class StepEmitter:
         self._text_to(at, step.user)
         asm.jump_if("sgt", R0, -1, there)
         if self._waits:
-            # There is no helper that waits for a text's pages: they are brought in, and it is read
+            # No helper waits for a string's pages: they are brought in, and it is read
             # again.
             for offset in (*range(0, self._room, PAGE_BYTES), self._room - 1):
                 self._touch(offset)
@@ -647,7 +647,7 @@ class StepEmitter:
         asm.jump_if("eq", R9, 0, done)  # wherever it leads
         self._read_block(self._text_place(step))
         asm.jump_if("eq", R0, 0, done)
-        for _ in range(-(-(most - 1) // PAGE_BYTES)):  # in front of the page with the last byte
+        for _ in range(-(-(most - 1) // PAGE_BYTES)):  # before the page with the last byte
             asm.move(R1, R7)
             asm.compute("add", R1, R9)
             asm.compute_with("add", R1, -1)
@@ -710,7 +710,7 @@ class StepEmitter:
         asm.call(self._helpers["probe_read_user_str" if of_user else "probe_read_str"])
 
     def _touch(self, offset: int) -> None:
-        # Read the byte at `offset` behind R7, for its page to be there.
+        # Read the byte at `offset` after R7, for its page to be there.
         asm = self._asm
         asm.move(R3, R7)
         asm.add(R3, offset, R1)

@@ -109,7 +109,7 @@ class Walk:
     of the record, the cursors, the version. How many entries there are is in the record, whose
     bytes the verifier does not track.
 
-    The second walk records each entry behind those of the first one, and compares it with that of
+    The second walk records each entry after those of the first one, and compares it with that of
     its number; where they differ, the container has changed.
     """
 
@@ -124,7 +124,7 @@ class Walk:
         used: int,
         followed: int,
     ) -> None:
-        """``place`` is that of the first entry in the record, ``room`` that of its texts.
+        """``place`` is that of the first entry in the record, ``room`` that of its strings.
 
         ``followed`` is how many rounds there are where the verifier follows each of them.
         """
@@ -141,7 +141,7 @@ class Walk:
         self._used = -self._words
 
     def call(self, larger: str | None) -> None:
-        """Walk, in the program itself; to ``larger`` where a text of an entry fills its room.
+        """Walk, in the program itself; to ``larger`` where a string of an entry fills its room.
 
         None, or where those are not larger then: the text is cut.
         """
@@ -365,7 +365,7 @@ class _EntryEmitter(StepEmitter):
     """What is recorded of an entry: R8 is where its header would be."""
 
     def entry(self, room: int, larger: str | None, compared: bool) -> None:
-        """All steps; to ``larger`` where a text fills its room, if it is not to be cut."""
+        """All steps; to ``larger`` where a string fills its room, if it is not to be cut."""
         self._room, self._larger = room, larger
         self.no_faults()
         for at in self._starts_of_texts() if compared else ():
@@ -401,8 +401,8 @@ def _words(ranges: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         yield at, size
 
 
-_LARGER = 8  # a flag that no record is submitted with: a text of an entry has filled its room
+_LARGER = 8  # a flag that no record is submitted with: a string of an entry has filled its room
 _OTHER = 16  # one, too: the second walk finds another entry
-_COMPARED_TEXT = 64  # bytes of a text of an entry, its length besides
+_COMPARED_TEXT = 64  # bytes of a string of an entry, its length besides
 _FOLLOWED = 96  # rounds of all walks, where the verifier follows each: more were refused by 5.10
 _ROUNDED = 64  # bytes that the kernel may round the two stacks up by

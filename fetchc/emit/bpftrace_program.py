@@ -2,7 +2,7 @@
 
 A line of output is ``COMM-THREAD EVENT: NAME=VALUE ...``; an event whose values are more than one
 ``printf`` can hold prints several. The BPF stack (512 bytes) holds what a ``printf`` prints and the
-texts on the way there, so a line has one text at most.
+strings on the way there, so a line has one text at most.
 
 Where the probe sits: bpftrace takes an address of the file, looks for the symbol around it, and
 wants a disassembler for any address but a symbol's own. Debian's build (0.17) has none and
@@ -71,7 +71,7 @@ __all__ = ["SETTLED", "Shown", "shown", "write"]
 #
 # Every load is a dereference of a pointer to an integer type of the load's width and sign, so that
 # bpftrace reads exactly what the kernel's fetch program reads: words on the way, the type's size at
-# the end. A text is read by ``str``; a counted one with its length, which no fetch-arg can do.
+# the end. A string is read by ``str``; a counted one with its length, which no fetch-arg can do.
 # A probe of the kernel reads the kernel's memory, and a program's (``+u``) through ``uptr``.
 # Source: bpftrace, docs/reference_guide (casts, ``reg``, ``str``, ``uptr``, ``kaddr``); tried with
 # 0.17, 0.23 and 0.27.
@@ -81,7 +81,7 @@ _PRINTED = {"u": "%llu", "s": "%lld", "x": "0x%llx"}
 _TEXT = '\\"%s\\"'
 _BYTES = '\\"%r\\"'
 _NAMES = {"u": "uint", "s": "int", "x": "uint"}
-_Place = tuple[str, int, bool]  # an expression, bytes behind it, whether it is a program's memory
+_Place = tuple[str, int, bool]  # an expression, bytes after it, whether it is a program's memory
 
 
 class Shown(Record):
@@ -165,7 +165,7 @@ class _Values:
         return Shown(f"str({_pointer(place)}{bound})", _TEXT, True)
 
     def _field(self, value: KernelValue) -> Shown:
-        # Characters in the record are a text by themselves, others are behind an address.
+        # Characters in the record are a string by themselves, others are after an address.
         assert self.event.point is not None
         if value.text == "$COMM":  # the task's, whether or not the event has a field `comm`
             return Shown("comm", _TEXT, True)
@@ -248,7 +248,7 @@ class _Values:
 
     def _named(self, value: KernelValue, whole: bool = False) -> str:
         # What the kernel gives by a name: a function's argument, an event's field; an array of an
-        # event only as a `whole`, which is a text.
+        # event only as a `whole`, which is a string.
         point = self.event.point
         assert point is not None
         if value.rule == "current":
@@ -568,7 +568,7 @@ def write(events: Sequence[Event], version: str = "") -> Written:
     said = f"BPFTRACE_STRLEN={texts} " if rules["say_text_bytes"] else ""
     head = [
         f"#!/usr/bin/env -S {said}bpftrace{option}",
-        f"// For bpftrace {rules['since']} {until}: texts end after {texts - 1} bytes.",
+        f"// For bpftrace {rules['since']} {until}: strings end after {texts - 1} bytes.",
         "// A value that cannot be read, or is not in RAM now, is 0 or empty; -kk reports it.",
     ]
     return Written("\n\n".join(["\n".join(head), *blocks]), tuple(dict.fromkeys(warnings)))

@@ -2,7 +2,7 @@
 
 Types count from 1 in their order, 0 is void. Sizes are bytes, offsets of members bits. What a name
 may be is the kernel's rule (``btf_name_valid_identifier`` in kernel/bpf/btf.c), which other readers
-share: a letter or `_` first, letters, digits and `_` behind it. Readers that write C (bpftool)
+share: a letter or `_` first, letters, digits and `_` after it. Readers that write C (bpftool)
 print names of numbers as they are, so `fetchc btf` gives these C's names, and no others C's words.
 Source: Documentation/bpf/btf.rst and include/uapi/linux/btf.h of Linux.
 """
@@ -177,7 +177,7 @@ _KEYWORDS = {
 def identifiers(names: Iterable[str]) -> dict[str, str]:
     """An identifier for each name: itself where it is one, else made from its letters and digits.
 
-    A word of C gets a `_` behind it.
+    A word of C gets a `_` after it.
 
     Different names get different identifiers, whatever their order.
     """

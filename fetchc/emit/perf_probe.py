@@ -8,7 +8,7 @@ A function of the kernel it finds by its symbols, and makes a kprobe there; it m
 
 What perf's own readers (``perf script``, ``perf trace``; libtraceevent 1.7) make of the record
 decides how a value is fetched. Elements of arrays that are wider than a byte are read at the
-wrong places and lists of texts not at all: each element is an argument of its own. ``char`` takes
+wrong places and lists of strings not at all: each element is an argument of its own. ``char`` takes
 no value of the record, which moves all later ones: refused. Signed numbers of one and two bytes
 are printed unsigned: a warning. For a string that could not be read they print the bytes at its
 offset, the next string (they ignore the length of 0; seen with perf 6.1): a warning.

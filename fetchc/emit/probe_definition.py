@@ -149,7 +149,7 @@ def _parts(function: str) -> list[str]:
 
 def _qualified(text: str) -> list[str]:
     # C++ writes the return type of a template before its name, and that of a conversion
-    # behind "operator".
+    # after "operator".
     joined = re.sub(r"\s*(::|\.|/)\s*", ".", text.strip())
     operator = _OPERATOR.search(joined)
     if operator:
@@ -332,7 +332,7 @@ def number_problem(count: int, kernel: Kernel) -> list[Diagnostic]:
 def argument_problem(
     name: str, position: int, seen: Container[str], kernel: Kernel
 ) -> Diagnostic | None:
-    """What is wrong with the name of the argument number ``position`` behind those of ``seen``."""
+    """What is wrong with the name of the argument number ``position`` after those of ``seen``."""
     if not name:
         return Diagnostic("FC0207", "the argument's name is missing")
     if not is_identifier(name):

@@ -7,7 +7,7 @@ numbers are signed and have 64 bits.
 
 A probe is at an address of the file, exactly. SystemTap looks for the unit of the debug
 information that has the address: elfutils before 0.191 finds it by .debug_aranges alone, which Go
-and clang do not write. Its probes of functions would be behind the prologue.
+and clang do not write. Its probes of functions would be after the prologue.
 Source: systemtap, man/stapprobes.3stap, tapset/uconversions.stp; tried with 4.8.
 """
 
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTLED", "write"]
 
-SETTLED = ("FC0604", "FC0608")  # texts end at their length, bit fields have their sign
+SETTLED = ("FC0604", "FC0608")  # strings end at their length, bit fields have their sign
 
 # In a string literal, of which `process` makes a pattern.
 _UNWRITABLE = re.compile(r'[\x00-\x1f\x7f"*?\[\]\\]')
@@ -68,7 +68,7 @@ def write(events: Sequence[Event]) -> Written:
     head = [
         "#!/usr/bin/env stap",
         "// A value that cannot be read, or is not in RAM now, is (fault).",
-        f"// A text without a quote at its end is longer than {limits['text_bytes']} bytes.",
+        f"// A string without a quote at its end is longer than {limits['text_bytes']} bytes.",
     ]
     warnings = [each for event in events for each in _unlisted(event, limits["elfutils"])]
     blocks = [_Probe(event).text() for event in events]
@@ -140,13 +140,13 @@ class _Probe:
         if isinstance(value, Comm):
             return _quoted("execname()")
         if item.decode.kind == "bytes":
-            raise self._cannot(item, "it has no bytes of any kind, only texts up to a NUL")
+            raise self._cannot(item, "it has no bytes of any kind, only strings up to a NUL")
         if item.length is not None or isinstance(store, Text):
             return _quoted(self._string(item))
         match store:
             case Array(element, count):
                 if isinstance(element, Text):
-                    raise self._cannot(item, "it has no lists of texts")
+                    raise self._cannot(item, "it has no lists of strings")
                 if count > self._elements:
                     why = f"it has room for {self._elements} elements, not {count}"
                     raise self._cannot(item, why, "ask for fewer of them: `x[0:20]`")
@@ -161,7 +161,7 @@ class _Probe:
                 conversion, expression = self._number(item, store, 0)
                 return f'sprintf("{conversion}", {expression})'
             case Text():
-                raise AssertionError("a text is a string")
+                raise AssertionError("a string is a string")
             case _:
                 assert_never(store)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTLED", "write"]
 
-SETTLED = ("FC0604",)  # that a text continues to the next NUL, which is said below
+SETTLED = ("FC0604",)  # that a string continues to the next NUL, which is said below
 
 _FARTHEST = 1 << 29  # bytes: an offset in bits has 32
 _ROOT = "fetchc_{event}_{name}"

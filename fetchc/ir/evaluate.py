@@ -62,7 +62,7 @@ class State(Record):
 
     ``read(address, size)`` gives the bytes that are there, which may be fewer than
     ``size``, or None. ``bias`` is what ``@+OFF`` counts from: the load bias of the probed
-    file. ``stack`` and ``result`` name the registers behind ``$stack`` and ``$retval``.
+    file. ``stack`` and ``result`` name the registers that ``$stack`` and ``$retval`` mean.
     ``word_bytes`` is the size of the kernel's long. ``elapsed`` are the nanoseconds since the call
     began that returns, None where its entry was not seen, ``noted`` numbers of that entry.
     ``context`` is the address of what the kernel gives an eBPF program. ``process``, ``thread`` and
@@ -95,9 +95,9 @@ class State(Record):
 
 
 class Outcome(Record):
-    """What the event holds: a number, a text without its NUL, or one such per element.
+    """What the event holds: a number, a string without its NUL, or one such per element.
 
-    ``faulted``: the last load failed, so that missing bytes of numbers are 0 and a text
+    ``faulted``: the last load failed, so that missing bytes of numbers are 0 and a string
     (or an element that is one) is None.
     """
 

@@ -55,11 +55,11 @@ _SIGN = 1 << 63
 class Recorded(Record):
     """The fixed part of a record, without its header and the words of ``texts``, which are 0.
 
-    ``faults`` are the fault bits that are set. ``texts`` are those behind the fixed part, in the
+    ``faults`` are the fault bits that are set. ``texts`` are those after the fixed part, in the
     order of their numbers, without their NUL; None is a fault. Of contents they have what could be
     read. ``numbers`` are what an Aggregate adds up, or the one that a Require tests, None where a
-    load failed or a text is too long; the places of their buckets are 0. ``walks`` are in the order
-    of their places, whose words are 0 in ``fixed``.
+    load failed or a string is too long; the places of their buckets are 0. ``walks`` are in the
+    order of their places, whose words are 0 in ``fixed``.
     """
 
     fixed: bytes
@@ -78,7 +78,7 @@ class Entries(Record):
 
 
 def record(program: Program, state: State, room: int) -> Recorded:
-    """Run ``program`` on ``state``; a text has ``room`` bytes at most, with its NUL."""
+    """Run ``program`` on ``state``; a string has ``room`` bytes at most, with its NUL."""
     return _Run(program, state, room).recorded()
 
 

@@ -170,8 +170,8 @@ class Walk(Record):
 class Contents(Record):
     """As many bytes as ``size`` says, ``most`` of them at most; only eBPF programs can fetch it.
 
-    The first of them is where ``start`` loads from. It is recorded as a text of any bytes. Without
-    a ``size`` it is a text that ends with its NUL.
+    The first of them is where ``start`` loads from. It is recorded as a string of any bytes.
+    Without a ``size`` it is a string that ends with its NUL.
     """
 
     start: Deref
@@ -329,7 +329,7 @@ ELEMENTS = 64
 
 
 TEXT_BYTES = 4096
-"""Bytes of a text, with its NUL, that the kernel fetches at most: PATH_MAX, uapi/linux/limits.h."""
+"""The most bytes of a string, with its NUL, that the kernel fetches: PATH_MAX, linux/limits.h."""
 
 
 class Array(Record):
@@ -343,7 +343,7 @@ Store = Word | Scalar | Char | Bits | Text | Symbol | Array
 
 
 def fixed_bytes(store: Store) -> int:
-    """Bytes of ``store`` in the event's fixed part; a text is a 4-byte reference there."""
+    """Bytes of ``store`` in the event's fixed part; a string is a 4-byte reference there."""
     match store:
         case Text() | Symbol(True):
             return 4
@@ -415,12 +415,12 @@ class Decode(Record):
     """How to turn the fetched number, text or list into the value of the source.
 
     ``kind``: integer, bool, char, enum, float, pointer, reference (a pointer that is null where it
-    is 0), symbol, text, address (a number that people read in hexadecimal), utf-16 (a text in
-    units of two bytes), bytes (as a text with a length, of any bytes), turned (an integer whose
+    is 0), symbol, text, address (a number that people read in hexadecimal), utf-16 (a string in
+    units of two bytes), bytes (as a string with a length, of any bytes), turned (an integer whose
     bytes are in the order of the network, for a trace alone), list (what a walk finds).
     ``bits`` is the width of the value (a signed bit field is extended from it),
     ``signed`` whether it is. ``enumerators`` for enums. ``count`` for lists: the kernel
-    prints a list of that many. ``limit`` is a text's greatest length in bytes, where the type
+    prints a list of that many. ``limit`` is a string's greatest length in bytes, where the type
     bounds it (a full ``char[4]`` has no NUL, and the kernel reads on to the next one).
     ``flags``: a value of the enum is a set of enumerators. ``otherwise`` is the name of every
     value that no enumerator has. ``unit``: the number is one of that unit (``ms``), for a trace

@@ -101,7 +101,7 @@ _WORD_BYTES = 8
 # entries in one record.
 _GAP, _GAP_OF_ENTRY = 128, 32
 _LARGEST_JOINED = 512  # bytes of a block with such gaps
-# Contents of a constant size are in the fixed part, up to so many bytes of it: the rooms of texts
+# Contents of a constant size are in the fixed part, up to so many bytes of it: the rooms of strings
 # are all alike, and the first ones too small for them. What follows has to be below 32,768, as far
 # as an instruction reaches.
 _LARGEST_FIXED = 1 << 14
@@ -118,7 +118,7 @@ def steps_of(
     """The steps that record ``fields``, each a name and a fetch that steps can make.
 
     See :func:`~fetchc.ir.step_support.unsupported`. ``stack`` and ``result`` are the registers
-    behind ``$stack`` and ``$retval``. ``words`` are further fields of words of 64 bits: the time
+    that ``$stack`` and ``$retval`` mean. ``words`` are further fields of words of 64 bits: the time
     since the entry, and what that has noted. ``context`` is what the kernel gives the program where
     that is no registers: ``$arg1``, ``%di``, ``$retval``, or ``$FIELD`` of an event, with places
     from :class:`ContextAddress` on. ``symbols`` are addresses of symbols that the fetches name,
@@ -590,7 +590,7 @@ class _Lowering:
         self._bits.append(FaultBit(word, word + 4, fault))
 
     def _is_fixed(self, value: Contents) -> bool:
-        # Entries and keys are compared, whose texts are the short ones.
+        # Entries and keys are compared, whose strings are the short ones.
         compared = self._of_entry or self._totals is not None
         fits = self._end + value.most <= _LARGEST_FIXED
         return isinstance(value.size, int) and fits and not compared
@@ -723,7 +723,7 @@ def _continues(last: _Memory, one: _Memory) -> bool:
 
 
 def _joined(listed: Iterable[_Memory], gap: int) -> list[list[_Memory]]:
-    # What is read at once: neighbours behind one address.
+    # What is read at once: neighbours after one address.
     blocks: list[list[_Memory]] = []
     for one in sorted(listed, key=lambda one: (one.base, one.user, one.offset, -one.size)):
         if blocks and _fits(blocks[-1], one, gap):

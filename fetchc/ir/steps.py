@@ -5,12 +5,13 @@ at a time. Steps are of a whole event; :mod:`fetchc.ir.step_lowering` makes them
 static assignment form: a value is the index of the step that gives it.
 
 A record has a header (:data:`THREAD` and the like), then the fields, then words of fault bits, then
-the texts. Each load has a fault bit of its own, and the bytes of a load that failed are 0. A field
-of a text holds a word as the records of tracefs do (``__data_loc``): its place in the record, and
-its length with the NUL in the high half. Contents have rooms and words as texts do, and no NUL.
+the strings. Each load has a fault bit of its own, and the bytes of a load that failed are 0. The
+field of a string holds a word as the records of tracefs do (``__data_loc``): its place in the
+record, and its length with the NUL in the high half. Contents have rooms and words as strings do,
+and no NUL.
 
 A :class:`Loop` walks a container. The steps of its rounds are numbered by themselves. What is
-recorded of an entry is a record behind the record; both have one header.
+recorded of an entry is a record after the record; both have one header.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ PAGE_BYTES = 4096
 """Bytes of the smallest page: where some byte cannot be read, no other one of its page can."""
 
 SMALLEST_ROOM = 64
-"""Bytes of the smallest room of a text: most texts are short."""
+"""Bytes of the smallest room of a string: most strings are short."""
 
 NANOSECONDS = 1000
 """Of a microsecond."""
@@ -171,7 +172,7 @@ class ReadTask(Record):
 
 
 TASK_NAME_WORDS = ("comm", "comm8")
-"""Of the task's name the first 8 bytes, and the second ones; those behind its end are 0."""
+"""The first 8 bytes of the task's name, and the second 8; those after its end are 0."""
 
 
 class ReadCursor(Record):
@@ -236,7 +237,7 @@ class EmitMemory(Record):
 
 
 class EmitText(Record):
-    """A text up to its NUL, into the room ``number`` behind the fixed part of the record.
+    """A string up to its NUL, into the room ``number`` after the fixed part of the record.
 
     The room has ``most`` bytes at most. ``user`` is as in :class:`ReadMemory`.
     """
@@ -251,7 +252,7 @@ class EmitText(Record):
 
 
 class EmitContents(Record):
-    """As many bytes as ``size``, ``most`` at most, into the room ``number`` of a text.
+    """As many bytes as ``size``, ``most`` at most, into the room ``number`` of a string.
 
     With ``at`` they have ``most`` bytes there in the fixed part of the record, and no such room.
     Its word has the bytes that were read, without a NUL. Where not all could be, those are the
@@ -271,7 +272,7 @@ class EmitContents(Record):
 
 
 class EmitComm(Record):
-    """The task's name, as a text of :data:`COMM_BYTES` at ``at``; it never fails."""
+    """The task's name, as a string of :data:`COMM_BYTES` at ``at``; it never fails."""
 
     word: int
     at: int
@@ -355,11 +356,11 @@ class Loop(Record):
     """A walk (see :class:`fetchc.ir.fetch.Walk`), whose words are at ``at`` in the record.
 
     ``begin`` are the steps that give ``start``, the first cursors; where ``twice``, they are done
-    again for the second walk, whose entries have room for one behind those of the first.
+    again for the second walk, whose entries have room for one after those of the first.
     ``body`` are the steps of a round, of which ``end``, ``found``, ``places`` and ``next`` are
     values; the first ``tested`` of them give ``end``. A load that fails ends the walk, whatever
-    its fault bit. ``entry`` is what is recorded of an entry: its places, those of texts and blocks
-    among them, are as if the header were in front of it. ``check`` are the steps that give
+    its fault bit. ``entry`` is what is recorded of an entry: its places, those of strings and
+    blocks among them, are as if the header were before it. ``check`` are the steps that give
     ``count``, ``version`` and ``writing``, evaluated before and after.
     """
 
@@ -387,7 +388,7 @@ class Loop(Record):
         return self.most + self.twice
 
     def text_room(self, room: int) -> int:
-        """The room in bytes of each text of an entry, where that of other texts is ``room``."""
+        """The room in bytes of each text of an entry, where that of other strings is ``room``."""
         texts = [one for one in self.entry.steps if isinstance(one, EmitText | EmitContents)]
         most = max([SMALLEST_ROOM, *[one.most for one in texts]])
         return min(room, -(-most // 8) * 8)
@@ -455,7 +456,7 @@ class Program(Record):
     ``size`` is that of the record's fixed part in bytes, some of it room that the end of a block
     may need (see :class:`EmitMemory`). The ``faults`` fault bits are in words of 64 bits from
     ``faults_at`` on. ``bits`` say which bytes depend on which of them, ``blocks`` which are of a
-    block. ``texts`` is the number of rooms for texts behind the fixed part.
+    block. ``texts`` is the number of rooms for strings after the fixed part.
     """
 
     steps: tuple[Step, ...]

@@ -48,7 +48,7 @@ class Language(Record):
     ``promises_convention``: how its functions are called is written down somewhere; where it is
     not, only the debug information says where parameters are.
     ``dereferences``: references are followed, as often as there are some, where a member, an
-    element or a length is asked for. ``counting`` are the methods behind ``len`` and ``cap``.
+    element or a length is asked for. ``counting`` are the methods after ``len`` and ``cap``.
     ``written`` is the table of types that it prints in a form of their own; empty without one.
     ``return_refusal`` says why returns cannot be probed in any way; empty where they can.
     ``unwound``: exceptions or panics leave functions without a return.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["counted", "meant", "names", "overload", "parameter_count", "parts", "shortened"]
 
 _EXACT = 2  # as is_instance says it
-_NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # behind `operator`
+_NO_BRACKET = ("->", "<<", ">>", "<=", ">=", "<", ">", "()", "[]")  # after `operator`
 _ROUND = str.maketrans("[{]}", "(())")  # brackets but `<>`, which are operators, too
 _BEHIND = (" const", " volatile", " &&", " &", "&&", "&", " noexcept")
 # Functions that compilers add, which are called after others.

@@ -61,7 +61,7 @@ def meant(wanted: str, names: Iterable[str], shapes: Shapes, packages: Packages)
     the import paths of those that call themselves so: ``rand`` is ``math/rand/v2``, too.
 
     First those that it is the end of an import path of, or that are of a package it names, then
-    those that it is the end of behind the package: all of it, or a method without its receiver.
+    those that it is the end of after the package: all of it, or a method without its receiver.
     A person who writes ``lookup`` may mean a function of one package or a method of another.
     """
     plain = _plain(wanted)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GO"]
 
-# What the compiler calls the types of a generic body's parameters; behind it is their shape.
+# What the compiler calls the types of a generic body's parameters; after it is their shape.
 # Source: Go, src/cmd/internal/dwarf/dwarf.go (DictIndex).
 _OF_SHAPE = ".param"
 _DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more

@@ -114,7 +114,7 @@ def _split(path: str) -> list[str]:
 
 
 def _depths(text: str) -> list[tuple[int, int]]:
-    """Each position, with how many brackets are open behind it."""
+    """Each position, with how many brackets are open after it."""
     found, depth = [], 0
     for at, character in enumerate(text):
         if character in _OPENING:

@@ -201,8 +201,8 @@ class Elements(Record):
 class ArrayPlan(Record):
     """An array of ``count`` elements (None: unknown). ``flat`` are those of its rows, in order.
 
-    ``text`` is the encoding where a reader shows all of them as a text; with ``to_nul`` those up to
-    the first NUL.
+    ``text`` is the encoding where a reader shows all of them as a string; with ``to_nul`` those up
+    to the first NUL.
     """
 
     node: Typed
@@ -327,7 +327,7 @@ def _is_string(resolved: Type) -> bool:
 def element(checker: Checker, node: Typed, index: int) -> Typed:
     """The element ``index`` of an array, a slice, a sequence or what a vector's pointer leads to.
 
-    Raises CompileError FC0303 behind the end.
+    Raises CompileError FC0303 after the end.
     """
     return indexing.element_at(checker, node, index, node.span, node.span)
 

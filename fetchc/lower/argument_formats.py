@@ -246,7 +246,7 @@ def _text(checker: Checker, node: Typed, format: Format) -> Lowered:
                 checker,
                 node,
                 format,
-                "it is no text",
+                "it is not a string",
                 "cast it, if it points at one: `(char *)e:string`",
             )
 

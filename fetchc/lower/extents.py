@@ -24,7 +24,7 @@ class Limits(Record):
 
     ``text`` bytes of a counted text, ``row`` bytes of an array or slice of numbers, ``items``
     other elements, ``depth`` structures inside each other. ``follow``: how many pointers, one
-    behind the other, are shown as what they lead to; those in lists are addresses. ``copied``: what
+    after the other, are shown as what they lead to; those in lists are addresses. ``copied``: what
     is longer is copied by itself, as an eBPF program can; not in elements and alternatives.
     """
 

@@ -482,7 +482,7 @@ class Plain(Record):
 
 
 def is_character(resolved: Type) -> bool:
-    """Whether a type is the plain character of texts: ``signed char`` and the like are numbers."""
+    """Whether a type is the character type of strings: ``signed char`` and the like are numbers."""
     return (
         isinstance(resolved, CharType)
         and resolved.size == 1
@@ -491,7 +491,7 @@ def is_character(resolved: Type) -> bool:
 
 
 def is_byte(resolved: Type) -> bool:
-    """Whether elements of the type are the characters of a text."""
+    """Whether elements of the type are the characters of a string."""
     return isinstance(resolved, VoidType) or (
         isinstance(resolved, CharType | IntType) and resolved.size == 1
     )
@@ -573,7 +573,7 @@ def plain(checker: Checker, type_id: TypeId) -> Plain | None:
 
 
 def special(checker: Checker, node: Special) -> Lowered | None:
-    """``%ax``, ``$stack``, ``$comm``, texts of events as the kernel gives them; None for others."""
+    """``%ax``, ``$stack``, ``$comm``, strings of events as the kernel gives them; else None."""
     found = where(checker.site, node)
     assert isinstance(found, InValue)
     if isinstance(found.base, Comm) or node.kind == "text":
@@ -680,7 +680,7 @@ def _low(value: int, size: int) -> int:
 
 
 def _high_bytes(checker: Checker, node: Typed, size: int) -> int:
-    # Bytes in front of the low ``size`` ones of a number on a big-endian machine.
+    # Bytes before the low ``size`` ones of a number on a big-endian machine.
     while isinstance(node, Convert):
         node = node.base
     own = plain(checker, node.type)

@@ -50,7 +50,7 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
     """The plan of the value ``node``; raises CompileError where its type has no value.
 
     ``reader``: what is fetched is decoded by a program that can cut, compute and print it. Only
-    then are a container its elements, and a time of Go a text.
+    then are a container its elements, and a time of Go a string.
     """
     if isinstance(node, Special) and (given := special(checker, node)) is not None:
         return given

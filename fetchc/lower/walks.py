@@ -280,8 +280,8 @@ class _Rounds:
         over = Calculated("lt", mask, slot)
         return self._walk(over, full, {slot: _add(slot, 1)}, count, (place,))
 
-    # From the root down to the first leaf. Behind an entry comes the first leaf of the child at its
-    # right, or in a leaf the next entry; behind the last one of a node that of the parent.
+    # From the root down to the first leaf. After an entry comes the first leaf of the child at its
+    # right, or in a leaf the next entry; after the last one of a node that of the parent.
 
     def b_tree(self, way: BTree) -> Walk:
         span = self._walked.span

@@ -43,7 +43,7 @@ _WORDS = {
 }
 OPENING, CLOSING = "<([{", ">)]}"
 BRACKETS = str.maketrans("([{)]}", "<<<>>>")  # all kinds as one
-_DECLARATORS = str.maketrans("*&([", "<<<<")  # what may be behind the base of a type
+_DECLARATORS = str.maketrans("*&([", "<<<<")  # what may be after the base of a type
 _known: dict[str, str] = {}  # what is canonical: a listing names few types often
 _MOST_KNOWN = 1 << 16
 _KEYS = frozenset({"struct", "class", "union", "enum", "typename"})
@@ -77,7 +77,7 @@ def _wanted(text: str) -> str:
 
 
 def arguments(text: str) -> list[str]:
-    """The texts between commas; commas within brackets do not count."""
+    """The strings between commas; commas within brackets do not count."""
     if "," not in text:
         return [text.strip()]
     found, depth, start, at = [], 0, 0, 0
@@ -102,7 +102,7 @@ def bracketed(text: str) -> str:
 
 
 def canonical(text: str, depth: int = 0) -> str:
-    """A type as it is compared: `const` behind, nothing that has a default, no inner blanks.
+    """A type as it is compared: `const` last, nothing that has a default, no inner blanks.
 
     ``depth`` counts the templates around it; what is deeper than :data:`DEEPEST` stays as it is.
     """
@@ -137,7 +137,7 @@ def _canonical(text: str, depth: int) -> str:
         if rest.startswith("::"):
             behind = canonical(rest[2:], depth + 1)
             return f"{base}::{behind}" + (" const" if constant else "")
-    # The rest is a declarator: `const` directly behind the base belongs to it.
+    # The rest is a declarator: `const` directly after the base belongs to it.
     while rest.startswith("const") and not rest[5:6].isalnum():
         constant, rest = True, rest[5:].strip()
     rest = "".join(rest.split())
@@ -167,7 +167,7 @@ def spelling_key(text: str) -> object:
 
 
 def short_types(text: str, depth: int = 0) -> str:
-    """A text with the types of C++'s library in it as people write them.
+    """A string with the types of C++'s library in it as people write them.
 
     ``std::map<std::string, Order>``: without the arguments that are defaults, without inline
     namespaces, with the short names of strings and streams. All else stays as it is.

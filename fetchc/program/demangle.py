@@ -26,7 +26,7 @@ __all__ = [
 _LIBRARIES = ("libstdc++.so.6", "libc++abi.so.1", "libc++.so.1")
 # The second on machines whose C names have an underscore, the third of Rust.
 MANGLED = ("_Z", "__Z", "_R")
-_RUST_PATHS = "BCIMNXY"  # what is behind `_R` in a name of Rust: RFC 2603, `path`
+_RUST_PATHS = "BCIMNXY"  # what is after `_R` in a name of Rust: RFC 2603, `path`
 _DIGITS = 4  # of the length of a name
 _found: list[Callable[[str], str | None]] = []  # looked for once
 
@@ -39,7 +39,7 @@ def is_mangled(symbol: str) -> bool:
 def demangled(symbol: str) -> str | None:
     """The name with its parameters; None for a symbol that is not of C++ or Rust, or malformed.
 
-    A mark that a compiler put behind stays: ``f(int) [clone .constprop.0]``.
+    A mark that a compiler adds at the end stays: ``f(int) [clone .constprop.0]``.
     """
     if not is_mangled(symbol) or "\0" in symbol or len(symbol) > MANGLED_BYTES:
         return None

@@ -252,7 +252,7 @@ class Caller(Record):
 class Uses(Record):
     """How the file that has a function uses it.
 
-    ``calls`` are the addresses behind its direct calls that are described, which they are where
+    ``calls`` are the addresses after its direct calls that are described, which they are where
     the code is ``optimized``. ``stored``: its address may be taken other than by a call.
     """
 

@@ -62,7 +62,7 @@ def package_of(symbol: str) -> str:
     """Import path of a symbol: ``github.com/miekg/dns`` of ``github.com/miekg/dns.(*Msg).Pack``.
 
     Source: cmd/link names symbols ``path.name``; dots of the path's last element are
-    escaped (%2e), so the first dot behind the last slash ends the path. Type arguments
+    escaped (%2e), so the first dot after the last slash ends the path. Type arguments
     may hold slashes and are cut off first.
     """
     plain = symbol.split("[", 1)[0]

@@ -186,7 +186,7 @@ class Evidence(Protocol):
     def awaits_within(self, variable: Variable) -> tuple[tuple[Address, Address], ...]:
         """The code that awaits a future of Rust in the block that declares ``variable``.
 
-        Ranges, from the first address up to the one behind.
+        Ranges, from the first address up to the one after the last.
         """
 
     def is_in_address_table(self, address: Address) -> bool:
@@ -406,7 +406,7 @@ class Program(Protocol):
         """The variable's places, each with its address range."""
 
     def body_address(self, function: Function) -> Address:
-        """The first instruction behind the prologue, by the line table.
+        """The first instruction after the prologue, by the line table.
 
         There unoptimized code has stored its parameters. The line table marks it
         (prologue_end), else its second statement row is it; the function's first

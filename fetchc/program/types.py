@@ -169,7 +169,7 @@ class StructType(Record):
     the compiler does not say. ``notation`` names the form in which people write such a value
     (a decimal number, a point in time); empty where they write its members. ``computed_members``
     are members that take no room in it. ``variants`` lie over each
-    other behind the one member that tells which is there.
+    other after the one member that tells which is there.
 
     ``value`` is the member that the whole means, at any offset in it: what a cell contains, with
     ``counts`` the number of elements that a collection has. With ``shared`` it is a pointer, and
@@ -202,7 +202,7 @@ class ArrayType(Record):
 
     ``count`` is None where it is not fixed (flexible or variable-length arrays).
     ``vector`` marks a SIMD vector type (DW_AT_GNU_vector). ``encoding`` is, of a range ``a[0:4]``
-    of characters, how they make a text; its elements are numbers.
+    of characters, how they make a string; its elements are numbers.
     """
 
     name: str
@@ -249,7 +249,7 @@ class StringType(Record):
     """A string with a length beside its data pointer. ``members`` are its raw words: the
     pointer, the length and, where it has one, the capacity.
 
-    The text begins ``lead`` bytes behind where the pointer leads (counters of Rust's ``Rc<str>``).
+    The text begins ``lead`` bytes beyond where the pointer leads (counters of Rust's ``Rc<str>``).
     """
 
     name: str
@@ -261,7 +261,7 @@ class StringType(Record):
 class SliceType(Record):
     """A slice: data pointer, length and, where it has one, capacity, in that order in ``members``.
 
-    The elements begin ``lead`` bytes behind where the pointer leads.
+    The elements begin ``lead`` bytes beyond where the pointer leads.
     """
 
     name: str
@@ -276,8 +276,8 @@ class Window(Record):
 
     ``around``: the array's first element follows its last one. ``of_any``: what is said to be
     the array is an object that can be something else. ``capacity`` is how many elements the array
-    has, where it does not say so itself. ``or_text``: of the units of a text, references to
-    texts, one of which the object can be. ``backwards``: they begin in front of that index, and go
+    has, where it does not say so itself. ``or_text``: of the units of a string, references to
+    strings, one of which the object can be. ``backwards``: they begin before that index, and go
     down to the array's first element.
     """
 
@@ -294,7 +294,7 @@ class SequenceType(Record):
 
     ``length`` and ``elements`` are members of it: a number, and an array in the object itself or
     a pointer to the elements or to another such object. ``text``: they are the UTF-16 units of
-    a text. ``size`` is None of those whose elements are in the object. ``value``: a structure, to
+    a string. ``size`` is None of those whose elements are in the object. ``value``: a structure, to
     which variables hold no reference. ``dimensions``: of an array of several, the way to the
     length of each; the elements of the last one lie side by side. ``window``: of one that has
     a part of an array, which one.

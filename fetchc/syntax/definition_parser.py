@@ -70,7 +70,7 @@ def is_definition(text: str) -> bool:
 def read_definition(text: str) -> DefinitionText:
     """The tree of a line without its newline.
 
-    Raises CompileError: FC0102 for a text that is absurdly long, FC0101 for a control
+    Raises CompileError: FC0102 for a string that is absurdly long, FC0101 for a control
     character and for what is no line at all.
     """
     if len(text) > _CHARACTERS:

@@ -56,7 +56,7 @@ class ArrayPlaces(Record):
     """Offsets in an array: of its length (4 bytes) and of its elements.
 
     Of several dimensions, ``lengths`` is where the length of each is, or ``bounds`` where the
-    pointer is that leads to them, each with its lower bound behind it. Elements begin
+    pointer is that leads to them, each with its lower bound after it. Elements begin
     ``elements_per_dimension`` bytes later for each dimension.
     """
 
@@ -72,7 +72,7 @@ class Runtime(Record):
 
     ``sequences``: of types that hold counted elements, the field of the count and the names that
     the one of the elements may have. ``windows``: of types that hold a part of an array, the
-    fields that say which. ``properties``: of types, properties and the members behind
+    fields that say which. ``properties``: of types, properties and the members after
     them. ``differences``: properties that are one member less another one, where both are there;
     where the second is not, the first is it. ``collections``: of types whose elements
     are entries of an array, the members that say which. ``notations``: of structures, the form in

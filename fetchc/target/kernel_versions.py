@@ -192,7 +192,7 @@ def kernel(version: str) -> Kernel:
 
     ``5.10/32`` is a 32-bit kernel of that version. ``6.18/bpf`` is one whose events a BPF program
     reads: it has the record itself, whatever event probes make of it. Raises
-    :class:`~fetchc.diag.diagnostic.CompileError` (FC0506) for a text that is not a version and
+    :class:`~fetchc.diag.diagnostic.CompileError` (FC0506) for a string that is not a version and
     for a kernel older than uprobe events.
     """
     facts = table("kernel/linux")

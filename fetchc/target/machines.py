@@ -61,7 +61,7 @@ class Architecture(Record):
     ``refused`` are names that no fetch-arg can reach, with the words that complete
     "because ...". At a function's first instruction the CFA is the stack pointer plus
     ``entry_stack_bytes``; ``callee_slots``: above it there is room for the callee to store
-    its parameters in. ``result`` is the register behind ``$retval``.
+    its parameters in. ``result`` is the register that ``$retval`` means.
     ``on_wide_kernel``, of a 32-bit machine, are the names that a 64-bit kernel knows
     when it runs such a program; none where it takes no probes of them. ``local_entries``:
     a function can have two entries, and symbols say where the second is. ``addresses_apart``:
@@ -103,8 +103,8 @@ class Architecture(Record):
 class CallRules(Record):
     """How code of a machine calls, and which registers a call preserves.
 
-    A direct call is the ``opcode`` and a distance of four bytes, which counts from behind them;
-    ``address_of`` are the bytes in front of such a distance where the code only adds it up.
+    A direct call is the ``opcode`` and a distance of four bytes, which counts from their end;
+    ``address_of`` are the bytes before such a distance where the code only adds it up.
     ``preserved`` are the registers that a function hands back as it was entered with them.
     """
 
@@ -150,10 +150,10 @@ class StackCheck(Record):
 class Growth(Record):
     """The code that lets the stack grow and enters the function anew.
 
-    It is behind the check, or where the check's last instruction jumps: one of ``jumps``, with the
+    It is after the check, or where the check's last instruction jumps: one of ``jumps``, with the
     distance of its target as in :class:`StackCheck`, and bytes to add. Code that keeps no register
     begins with one of ``calls``, with some of ``padding`` in front and ``more`` bytes of the call
-    behind. It continues there afterwards, with that address in the register ``resumed``.
+    after. It continues there afterwards, with that address in the register ``resumed``.
     """
 
     jumps: tuple[tuple[Instruction, tuple[tuple[int, int, int], ...], int], ...]
@@ -175,7 +175,7 @@ class EightbyteRules(Record):
     it is passed is passed by value. ``unnamed_bit_fields``: one without a name makes its
     eightbyte INTEGER. ``typedef_alignment``: each member has to keep the alignment that its
     type is declared with, which a typedef can lower; else the scalars in it their own.
-    ``receiver_first``: the object of a method is passed in front of the address of a result in
+    ``receiver_first``: the object of a method is passed before the address of a result in
     memory. ``empty``: the class of a structure without members, where it is
     passed at all; ``padding``: that of eight bytes of padding, where they are.
     ``reference_first``: without an object, a first parameter that is a reference is in front too.

@@ -79,7 +79,7 @@ class Quantity(int):
     unit: str
 
     def __new__(cls, number: int, unit: str) -> Quantity:
-        """The number, and what people read behind it."""
+        """The number, and what people read for it."""
         created = super().__new__(cls, number)
         created.unit = unit
         return created
@@ -91,7 +91,7 @@ class FloatQuantity(float):
     unit: str
 
     def __new__(cls, number: float, unit: str) -> FloatQuantity:
-        """The number, and what people read behind it."""
+        """The number, and what people read for it."""
         created = super().__new__(cls, number)
         created.unit = unit
         return created
@@ -154,7 +154,7 @@ class Variant(dict[str, "Value"]):
 
 
 class CutString(str):
-    """The beginning of a text; ``length`` is that of all of it in bytes, None if unknown."""
+    """The beginning of a string; ``length`` is that of all of it in bytes, None if unknown."""
 
     length: int | None
 
@@ -560,7 +560,7 @@ _MORE = "…"
 def printed(value: Value, faults: Container[str] | None = None, path: str = "") -> str:
     """``value`` on one line; ``path`` is what ``faults`` call it.
 
-    Texts are in double quotes, with ``…`` behind what was cut; lists are ``[1, 2]``, tuples
+    Texts are in double quotes, with ``…`` after what was cut; lists are ``[1, 2]``, tuples
     ``(1, 2)``, structures ``{x=1, y=2}`` (``{x=1, …}`` without some of their members), variants
     ``Some(3)`` and ``Circle{r=2}``, enumerators their names, lengths of time ``1.5s``, maps and
     channels of Go ``map[2]``, ``chan 1/4`` and ``nil map``. Addresses

@@ -382,7 +382,7 @@ class ElementShaper:
         return ElementCountShape(self.word(first), self.word(end), each)
 
     def _at_most(self, count: int, make: Callable[[int], Shape]) -> ListShape:
-        # Of ``count`` elements there may be fewer: what is behind the last one is something else.
+        # Of ``count`` elements there may be fewer: what is after the last one is something else.
         shapes = [make(index) for index in range(min(count, 1))]
         with self.fields.assuming():
             shapes += [make(index) for index in range(1, count)]

@@ -169,7 +169,7 @@ class Fields:
     def assuming(self) -> Iterator[None]:
         """For alternatives of which the object has one: no fault probe is added for them.
 
-        The bytes of the others are something else, and their texts may take the event's room.
+        The bytes of the others are something else, and their strings may take the event's room.
         """
         self._assumed += 1
         try:
@@ -191,7 +191,7 @@ class Fields:
         """Fetch what shows whether the numbers behind pointers could be read.
 
         Of each pointer the first and the last number behind it, which may be of two pages; of each
-        the highest byte, which mostly is 0. Single bytes have none: they mostly begin a text or a
+        the highest byte, which mostly is 0. Single bytes have none: they mostly begin a string or a
         buffer, which would take the event's room. To be called when all else was fetched. Raises
         CompileError as :meth:`add` does.
         """
@@ -435,7 +435,7 @@ class Fields:
 
     def _require_read_checks(self) -> None:
         # An array that is read by `+u` no kernel takes (traceprobe_parse_probe_arg_body): it is
-        # read by an address that is no address of the kernel, whatever the sign in front of it.
+        # read by an address that is no address of the kernel, whatever the sign before it.
         if self._has_read_checks():
             return
         kernel, rule = self._kernel, self._kernel.store("symbol_text")
@@ -456,7 +456,7 @@ class Fields:
         )
 
     def _read_checks(self, start: Deref, starts: Iterable[int]) -> tuple[tuple[str, int], ...]:
-        # As the name of a symbol eight bytes are a text, and the kernel says whether it could
+        # As the name of a symbol eight bytes are a string, and the kernel says whether it could
         # be read.
         found = []
         for low in dict.fromkeys(starts):

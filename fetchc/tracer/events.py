@@ -141,7 +141,7 @@ class Plan(Record):
 
     @property
     def ebpf_alone(self) -> tuple[str, str] | None:
-        """Why only an eBPF program can record it, behind the code of a refusal.
+        """Why only an eBPF program can record it, after the code of a refusal.
 
         No definition has all of its fields then.
         """
@@ -187,7 +187,7 @@ class BpfRecord(Record):
     where the bit is set. Each of ``blocks`` is (low, high, word): the 32 bits at ``word`` say which
     of the bytes between were read (see :class:`fetchc.ir.steps.EmitMemory`). A string whose length
     with the NUL is ``longest`` may be cut. ``entries``, by the field of a walk, are the formats of
-    what it recorded of each element, which has the header of the record in front of it.
+    what it recorded of each element, which has the header of the record before it.
     """
 
     process: int
@@ -306,7 +306,7 @@ OF_EVENT: dict[str, Callable[[Event], Value]] = {
     "comm": lambda event: event.comm,
     "function": lambda event: event.plan.function,
 }
-"""What a reader knows of an event by itself: ``$pid``, ``$tid``, ...; the last two are texts."""
+"""What a reader knows of an event by itself: ``$pid``, ``$tid``, ...; the last two are strings."""
 
 
 # ------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ _WORD = 8
 _MASK = (1 << 64) - 1
 _LONGEST = 4096  # MAX_STRING_SIZE: PATH_MAX
 _ROOM = 0xFFFF  # bytes that an offset in a record reaches: the low half of a __data_loc word
-_CHUNK = 256  # bytes of a text that are read at a time
+_CHUNK = 256  # bytes of a string that are read at a time
 
 
 class Thread(Record):
@@ -118,7 +118,7 @@ class FetchedRecord:
         self._fixed = _HEADER.size + sum([fixed_bytes(each.store) for each in self._fetches])
 
     def make(self, thread: Thread) -> bytes:
-        """The record of a hit; what cannot be read is 0, or a text of no bytes."""
+        """The record of a hit; what cannot be read is 0, or a string of no bytes."""
         record = bytearray(_HEADER.pack(self.number & 0xFFFF, 0, 0, thread.number, thread.address))
         strings = _Strings(self._fixed, self._room(thread))
         for fetch in self._fetches:
@@ -132,7 +132,7 @@ class FetchedRecord:
         return bytes(record + strings.content)
 
     def _room(self, thread: Thread) -> int:
-        # What the kernel reserves: the texts' own lengths, of long ones nothing.
+        # What the kernel reserves: the strings' own lengths, of long ones nothing.
         room = 0
         for fetch in self._fetches:
             if isinstance(element_of(fetch.store), Text):
@@ -141,7 +141,7 @@ class FetchedRecord:
 
 
 class _Strings:
-    """The texts of a record, one behind the other; each takes what room is left."""
+    """The strings of a record, one after the other; each takes what room is left."""
 
     def __init__(self, start: int, room: int) -> None:
         self.content = bytearray()
@@ -165,7 +165,7 @@ class _Strings:
         return ((len(text) + 1) << 16 | at).to_bytes(4, "little")
 
     def none(self) -> bytes:
-        """The word of a text that was not read."""
+        """The word of a string that was not read."""
         return (self._start + len(self.content)).to_bytes(4, "little")
 
 
@@ -210,7 +210,7 @@ def _text_addresses(fetch: Fetch, thread: Thread) -> list[int | None]:
         return [address]
     if not loads:
         raise _Fault  # the kernel has no load to repeat for the next text
-    # The last load is of the pointers to the texts; texts themselves are one load further.
+    # The last load is of the pointers to the strings; strings themselves are one load further.
     return [_word(thread, address + at * _WORD) for at in range(count)]
 
 
@@ -235,7 +235,7 @@ def _stored(fetch: Fetch, thread: Thread, strings: _Strings) -> bytes:
         return _number(element, (address & _MASK).to_bytes(_WORD, "little")[:size])
     found = b""
     for at in range(1 if count is None else count):
-        # Of what is only there in part the kernel has that part, with zeros behind it.
+        # Of what is only there in part the kernel has that part, with zeros after it.
         part = thread.memory.read((address + at * size) & _MASK, size)
         found += _number(element, part.ljust(size, b"\0"))
     return found

@@ -112,7 +112,7 @@ class AnyOf(Record):
 Filter = Condition | All | AnyOf
 
 
-# The last operator in front of a constant is the comparison's; `->` is none, and `&` and the
+# The last operator before a constant is the comparison's; `->` is none, and `&` and the
 # orders take numbers alone, so that `r->colour` is not a comparison with `colour`.
 _NUMBER = r"[+-]?(?:0[xX][0-9a-fA-F]+|[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?)"
 _QUOTED = r'"(?:[^"\\]|\\.)*"'
@@ -343,7 +343,7 @@ def _slip(part: str) -> str | None:
     if re.match(rf"\s*(?:{_NUMBER}|{_QUOTED})\s*[=!<>&]", part):
         return "put the constant after the operator"
     if re.match(r"\s*not\b", part):
-        return "write `!` in front of it"
+        return "write `!` before it"
     if re.search(r"\sin\s*[({\[]", part):
         return "write each of them: `n == 1 || n == 2`"
     return None
@@ -427,7 +427,7 @@ def value_shape(shape: Shape) -> Shape:
 
 def with_null(condition: Condition, shape: Shape) -> Condition:
     """The condition; one that asks for null of what has no value then (references of .NET, what
-    a Nullable holds, texts behind references and pointers) with None for its constant.
+    a Nullable holds, strings behind references and pointers) with None for its constant.
     """
     while isinstance(
         shape,
@@ -449,7 +449,7 @@ def with_null(condition: Condition, shape: Shape) -> Condition:
 
 
 def _pointed(leaf: Leaf) -> bool:
-    # A text by a pointer: the last guard says whether that is NULL; not one in an array.
+    # A string by a pointer: the last guard says whether that is NULL; not one in an array.
     text = leaf.decode.kind == "text" and leaf.decode.count is None
     return text and any(guard.empty for guard in leaf.guards[-1:])
 
@@ -734,7 +734,7 @@ def comparison(plan: Plan, condition: Condition) -> Comparison | None:
     if isinstance(shape, EntryCountShape):
         shape = shape.reference if condition.nil else shape.inner
     if isinstance(shape, SizedStringShape) and condition.operator != "!=":
-        shape = shape.inner  # a text with a NUL in it differs from what the kernel compares
+        shape = shape.inner  # a string with a NUL in it differs from what the kernel compares
     if not isinstance(shape, Leaf) or shape.size or shape.offset or shape.shift:
         return None
     return _term(shape, _stores(plan, shape.field), condition)

@@ -449,7 +449,7 @@ def _bytes(type: str) -> int:
 # ``uprobe_profile`` and ``kprobe_profile``: hits, and hits that kernel probes missed.
 #
 # ``kprobe_profile`` and ``uprobe_profile`` have a line for each definition, in their order: the
-# event without its group, its hits; the file in front of them, or the misses behind. A return
+# event without its group, its hits; the file before them, or the misses after. A return
 # probe has room for so many calls at a time (``maxactive``), and misses the returns of all
 # others; a probe that is hit while the kernel handles another one is missed, too. Of function
 # probes (``f``) there is no such file. Source: probes_profile_seq_show,

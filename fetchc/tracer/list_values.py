@@ -76,7 +76,7 @@ class ElementMakers(LeafMakers):
             return by_length(length, behind, str, path)
         start, end = self._at(text, text.size)
         inner = counted(start, text.size, text.kind, self._bare(text.length))
-        # Zeros behind the text's own end say nothing, so that its end is in doubt only
+        # Zeros after the text's own end say nothing, so that its end is in doubt only
         # where all of the bytes are 0.
         zero: tuple[int, int] | None = (start, end)
         if self.unread is not None:
@@ -303,8 +303,8 @@ def ranged(
     """What ``cut`` makes of the elements between two bounds; the third is the number of all.
 
     The first element that was fetched has the index ``start``. ``there`` says whether the pointers
-    on the way lead anywhere. Bounds that no range has (the end in front of the start, or behind all
-    elements; in front of what was fetched) are a fault, as a bound that could not be read is.
+    on the way lead anywhere. Bounds that no range has (the end before the start, or after all
+    elements; before what was fetched) are a fault, as a bound that could not be read is.
     """
 
     def make(data: bytes, faults: Faults) -> Value:
@@ -326,7 +326,7 @@ def ranged(
 
 
 class Read(Record):
-    """What was read from ``moved`` bytes behind where the word at ``pointer`` leads.
+    """What was read from ``moved`` bytes beyond where the word at ``pointer`` leads.
 
     It is in the record from ``begin`` on. A page that was not there is zeros in the record.
     Zeros of the source are no other ones, and ``there(data, address)`` is asked; None where
@@ -344,7 +344,7 @@ class Read(Record):
     def sure(self, data: bytes, low: int, high: int) -> int | None:
         """Up to where the record certainly has the program's bytes; None for a fault.
 
-        Of the bytes from ``low`` to ``high``. Zeros behind the end of a page whose program cannot
+        Of the bytes from ``low`` to ``high``. Zeros after the end of a page whose program cannot
         be asked any more are left out. A page that certainly was not there is a fault of all.
         """
         if self.unread is not None:
@@ -455,7 +455,7 @@ def copied_row(copied: Copied, each: Each, size: int, path: str) -> Cut:
 
 
 def up_to_nul(begin: int, size: int, kind: str, read: Read | None, path: str) -> Make:
-    """The text of units of several bytes that ends in front of the first one that is 0."""
+    """The text of units of several bytes that ends before the first one that is 0."""
     width = WIDTHS[kind]
     nul = bytes(width)
 
@@ -587,7 +587,7 @@ def windowed(
     """The elements of an array that ``pick`` gives by their indices, which are below ``most``.
 
     Of a longer list only the beginning was fetched. ``backwards``, as of a
-    stack, only the end: the first element is in front of the index ``start``. An index outside of
+    stack, only the end: the first element is before the index ``start``. An index outside of
     the array is a fault.
     """
 

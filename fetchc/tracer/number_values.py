@@ -156,7 +156,7 @@ def _float(bits: int) -> Meaning:
 def float_value(number: float, short: bool) -> Value:
     """A float as JSON can have it; ``short`` is for those of 32 bits.
 
-    JSON has no number for infinities and for what is none: they are the texts ``Infinity``,
+    JSON has no number for infinities and for what is none: they are the strings ``Infinity``,
     ``-Infinity`` and ``NaN``, as in the JSON form of Protocol Buffers.
     """
     if number != number:

@@ -57,7 +57,7 @@ __all__ = [
 
 
 class MappedPlace(Record):
-    """A byte of a method's code: in which file, and how far behind the method's begin.
+    """A byte of a method's code: in which file, and how far after the method's begin.
 
     ``start`` is where that begins, relative to the image or in the process.
     """
@@ -230,13 +230,13 @@ def _bare_number(text: str) -> int | None:
 
 
 def _bundled(path: str, mappings: list[Mapping]) -> list[ProcessImage]:
-    # Only a bundle has code behind what its ELF headers tell.
+    # Only a bundle has code beyond what its ELF headers tell.
     bundle = bundle_of(path) if len(mappings) > 1 else None
     found: list[ProcessImage] = []
     if bundle is None:
         return found
     for entry in bundle.entries.values():
-        # A mapping begins with the page, which may be in front of the image.
+        # A mapping begins with the page, which may be before the image.
         end = entry.offset + entry.size
         inside = [
             m for m in mappings if m.offset < end and entry.offset < m.offset + m.end - m.start

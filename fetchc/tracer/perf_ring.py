@@ -421,7 +421,7 @@ class PerfRing:
 
 
 def _filter(file: int, text: str) -> None:
-    # Python's ioctl copies its argument, which has a text instead of where one is.
+    # Python's ioctl copies its argument, which has a string instead of where one is.
     import ctypes
 
     libc = ctypes.CDLL(None, use_errno=True)

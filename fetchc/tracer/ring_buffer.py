@@ -524,7 +524,7 @@ def _field(line: str) -> Field:
     whole = int(matched["size"])
     text = matched["type"].startswith(_TEXT)
     size = 4 if text else whole
-    # `char[][2] s` where the kernel fetches two texts.
+    # `char[][2] s` where the kernel fetches two strings.
     array = matched["array"] is not None or (text and matched["type"] != _TEXT)
     if array and not text:
         size = _element(matched["type"], matched["array"], whole)

@@ -43,7 +43,7 @@ _EXECUTABLE = 1  # PF_X
 NO_TABLES = "no unwind information"
 _RETURNS = "a return probe has replaced the return address"
 _RULES = 1 << 16  # that are remembered
-# Where the kernel lets a function return to that has a return probe, and behind that, in slots of
+# Where the kernel lets a function return to that has a return probe, and after that, in slots of
 # so many bytes, runs instructions that have a probe. Source: arch/x86/include/asm/uprobes.h,
 # UPROBE_XOL_SLOT_BYTES; kernel/events/uprobes.c, __create_xol_area.
 _UPROBES, _UPROBE_SLOT = "[uprobes]", 128
@@ -122,7 +122,7 @@ class Stacks:
     def unwound(self, event: Event, copy: StackCopy, with_lines: bool = False) -> list[Frame]:
         """The frames of the copy of the stack that came with ``event``, by the tables of its files.
 
-        The last one says why there is none behind it, unless the thread begins with it.
+        The last one says why there is none after it, unless the thread begins with it.
         ``with_lines``: with lines of the source, and the functions that were inlined.
         """
         from fetchc.tracer.unwind import unwound
@@ -136,7 +136,7 @@ class Stacks:
         machine, pid = sampled.machine, event.pid
         maps = self._maps_of(event)
         place = copy.registers[sampled.program_counter]
-        # A return probe is hit behind the call that has returned.
+        # A return probe is hit after the call that has returned.
         is_call = event.plan.kind == "return" and not event.plan.of_kernel
         # Before its first instruction, and at its return, a function has no frame of its own.
         at_entry = event.plan.kind in ("entry", "return-site") and not event.plan.of_kernel
@@ -158,7 +158,7 @@ class Stacks:
 
         found, why = unwound(copy, rule_at, machine.stack_pointer, place, is_call)
         frames: list[Frame] = []
-        behind = event.plan.kind == WRITE  # the processor stops behind the instruction
+        behind = event.plan.kind == WRITE  # the processor stops after the instruction
         for number, (address, is_return) in enumerate(found):
             called = is_return or (behind and not number)
             frame = self._frame_of(maps, pid, address, called)
@@ -242,7 +242,7 @@ class Stacks:
         return mapping is not None and mapping.path == _UPROBES
 
     def _frame_of(self, maps: _Maps, pid: int, address: int, called: bool) -> Frame:
-        # A return address may be behind the end of the function that calls.
+        # A return address may be after the end of the function that calls.
         if not called or self._is_trampoline(maps, pid, address):
             return self._frames.get((pid, address)) or self._frame(maps, pid, address)
         frame = self._frames.get((pid, -address))
@@ -533,7 +533,7 @@ def _is(path: str, inode: int) -> bool:
 
 
 DELETED = " (deleted)"
-"""What the kernel writes behind the path of a file that is no longer there (proc(5))."""
+"""What the kernel writes after the path of a file that is no longer there (proc(5))."""
 
 
 def read_maps(pid: int, proc: str = "/proc") -> list[Mapping]:

@@ -109,9 +109,9 @@ def _single(
 
 
 def _bytes(data: bytes, start: int, size: int) -> bytes:
-    # A text of so many bytes with its NUL.
+    # A string of so many bytes with its NUL.
     if start + size > len(data):
-        raise unreadable(f"a text of {size} bytes at {start}, in one of {len(data)}")
+        raise unreadable(f"a string of {size} bytes at {start}, in one of {len(data)}")
     return data[start : start + size - 1]
 
 

@@ -37,7 +37,7 @@ MOST_STEPS = 4096  # linear buckets of a cell
 #
 # Between a power of two and the next there are 32 buckets of one width, so a quantile that is taken
 # for the middle of its bucket is off by less than 1/64 (HdrHistogram's layout). Below 0 they are
-# mirrored. An engine computes the same from a number's highest bit and the five bits behind it.
+# mirrored. An engine computes the same from a number's highest bit and the five bits after it.
 
 _PART_BITS = 5
 _PARTS = 1 << _PART_BITS
@@ -317,7 +317,7 @@ class Table:
 
 
 def number(value: object) -> int | float | None:
-    """The number that a value counts as; None where it is none (a text, a fault, an infinity)."""
+    """The number that a value counts as; None where it is none (a string, a fault, an infinity)."""
     if isinstance(value, dict):
         value = value.get("value")  # an enum
     if isinstance(value, int):

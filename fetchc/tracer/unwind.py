@@ -140,7 +140,7 @@ def unwound(
 ) -> tuple[list[tuple[int, bool]], str | None]:
     """The addresses of the frames, innermost first, and why there is not a frame more.
 
-    Each comes with whether it is a return address, which is behind the call it stands for. The
+    Each comes with whether it is a return address, which is after the call it stands for. The
     second is None where the outermost function of the thread was reached. ``rule_at(address,
     is_call)`` has the rule of a frame or, in words, why there is none. ``stack_pointer`` is the
     DWARF number of that register; ``program_counter`` the innermost address, which ``is_call``

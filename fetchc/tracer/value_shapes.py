@@ -581,7 +581,7 @@ Shape = (
 
 
 def texts_in(part: object, read_checks: bool = True) -> set[str]:
-    """All texts in a shape or a part of one, the names of fields among them.
+    """All strings in a shape or a part of one, the names of fields among them.
 
     ``read_checks``: also those that only say whether memory could be read.
     """

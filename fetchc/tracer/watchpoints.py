@@ -1,6 +1,6 @@
 """Write watchpoints of the processor as events: who changes a variable, and from what to what.
 
-The processor compares each byte that is written with the watched ones, and stops behind the
+The processor compares each byte that is written with the watched ones, and stops after the
 instruction: the variable has its new value then. A write by the kernel (read(2) into a buffer)
 counts, too; one by another process, or by a child, does not.
 

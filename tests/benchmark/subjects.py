@@ -18,7 +18,7 @@ __all__ = [
 ]  # fmt: skip
 
 BARE = "python3 -c pass"
-NEWER = ", newer"  # behind a peer's name
+NEWER = ", newer"  # after a peer's name
 KEPT = "fetchc, kept"  # with what its earlier runs kept
 _GO = "main.(*server).handleRequest"
 _COMPILE = "cmd/compile/internal/ssa"

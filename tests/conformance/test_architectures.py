@@ -1,6 +1,6 @@
 """Conventions and byte orders of other machines: random C signatures under qemu's user mode.
 
-Each program is stopped at the first instruction of its functions and behind their returns; every
+Each program is stopped at the first instruction of its functions and after their returns; every
 number that was passed is fetched by the text and by the tree, and compared with what the program's
 own compiler made of it. ``FETCHC_SEEDS=1000-1003`` draws other signatures.
 """
@@ -54,7 +54,7 @@ def drawn(seed: str, target: Target, count: int = FUNCTIONS) -> Signatures:
     return Signatures(seed, count, target.wide, RARE.get(target.name, _WIDE), DIRECTED[target.name])
 
 
-# Parameters that chance seldom makes: where the last registers go, and what is behind them.
+# Parameters that chance seldom makes: where the last registers go, and what is after them.
 DIRECTED = {
     "aarch64": (
         (*("long",) * 9, "__int128", "long"),

@@ -1,6 +1,6 @@
 """Go's conventions on other machines: random signatures under qemu's user mode.
 
-Programs are cross-built; each function is stopped behind its stack check and behind its return.
+Programs are cross-built; each function is stopped behind its stack check and after its return.
 Numbers are fetched by text and by tree, whole values taken from where the convention has them.
 Programs of random types tell their own values, too: at the entry and where functions return.
 ``FETCHC_SEEDS=1000-1003`` draws other signatures.

@@ -1,7 +1,7 @@
 """What Go keeps of parameters in registers where a call has to let its stack grow: all, or none.
 
 Every function of a program, with the run time's, is held against a disassembler: what the code that
-calls ``runtime.morestack`` stores in front of the call.
+calls ``runtime.morestack`` stores before the call.
 """
 
 from __future__ import annotations

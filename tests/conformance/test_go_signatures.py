@@ -211,7 +211,7 @@ def test_values_are_where_the_convention_says(seed: int, version: str, tmp_path:
     shapes = [dictionary_position(function) for function in traced.functions]
     generic, method = shapes.count(0), shapes.count(1)
     print(f"{generic} generic functions, {method} methods of generic types")
-    # A method's dictionary is behind the receiver since 1.20.
+    # A method's dictionary is after the receiver since 1.20.
     assert (generic > 2) == (go_number(version) >= (1, 18))
     assert (method > 2) == (go_number(version) >= (1, 20))
 

@@ -125,7 +125,7 @@ def shown(layout: Layout) -> list[object]:
     """Size and members of a layout, with the names of types as both sources spell them."""
 
     def alike(name: str) -> str:
-        # The linker writes the package in front of each field of a structure without a name, DWARF
+        # The linker writes the package before each field of a structure without a name, DWARF
         # the shape of a type argument, and the run time's own pointers have a type there.
         if "struct {" in name or "interface {" in name:
             return "struct"

@@ -20,7 +20,7 @@ BY_FRAME_POINTER = frame_pointer_row(MACHINE)
 
 
 def unwind_info(image: Assembly, address: int) -> ByteOffset | None:
-    """The bytes from the stack pointer to behind the return address; None with a frame pointer.
+    """The bytes from the stack pointer to after the return address; None with a frame pointer.
 
     Source: "x64 exception handling", UNWIND_INFO, of Microsoft's documentation; what CoreCLR adds
     (UWOP_SET_FPREG_LARGE): dotnet/runtime, src/coreclr/inc/win64unwind.h.

@@ -71,7 +71,7 @@ def test_parts_are_those_of_the_convention(version: str) -> None:
 @pytest.mark.parametrize(
     ("version", "function", "at", "expression", "expected"),
     [
-        # A slice with one part twice in front of the others, and where one of them is gone.
+        # A slice with one part twice before the others, and where one of them is gone.
         ("1.21", "strconv.genericFtoa", "+0x12", "len(dst)", "%bx:s64"),
         ("1.21", "strconv.genericFtoa", "+0x78", "len(dst)", "FC0401"),
         # Two of three parts.

@@ -28,7 +28,7 @@ def of_group(plan: Plan, group: str) -> Plan:
 
 
 def values(events: list[Event]) -> dict[str, list[str]]:
-    """Of each event of the kernel, what its hits say, as texts."""
+    """Of each event of the kernel, what its hits say, as strings."""
     found: dict[str, list[str]] = {}
     for one in events:
         hit = (one.pid, one.thread, one.comm, one.args, one.faults)

@@ -253,7 +253,7 @@ def test_the_engines_agree_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path)
         assert hits == good > 0, kind
     theirs, ours = answer["walked"]
     assert len(ours) == 8
-    # Behind `main` there are no frame pointers: they stop at different places.
+    # After `main` there are no frame pointers: they stop at different places.
     assert [one[: len(two)] for one, two in zip(ours, theirs, strict=True)] == theirs
     # On arm64 tracefs walks no stack of a program in 6.1.
     assert min(len(theirs[3]), len(theirs[7])) > 4 or not any(theirs)

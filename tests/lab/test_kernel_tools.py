@@ -27,7 +27,7 @@ ASKED = (
 )
 PRINTED = re.compile(rf"(?:calls|{COMM})-\d+ (\w+): (.*)")
 MEBIBYTES = 1200  # LLVM is large, and in memory twice
-# bpftrace looks for functions below debugfs, and takes its length of texts from the environment.
+# bpftrace looks for functions below debugfs, and takes its length of strings from the environment.
 STARTED = """
 import ctypes, os, sys
 ctypes.CDLL(None).mount(b"debug", b"/sys/kernel/debug", b"debugfs", 0, None)

@@ -21,7 +21,7 @@ DEFINED = (7, 3)  # definitions have `$current` and per-CPU variables
 WAITS = (7, 3)  # programs at events of system calls wait for a page; 6.18 takes none that can
 FUNCTION = {"x86_64": "__x64_sys_openat", "aarch64": "__arm64_sys_openat"}
 PATH = {"x86_64": "regs->si", "aarch64": "regs->regs[1]"}
-INSIDE = ("+0x5", "+0x9", "+0x8")  # behind what ftrace has at the entry: one is an instruction
+INSIDE = ("+0x5", "+0x9", "+0x8")  # after what ftrace has at the entry: one is an instruction
 Values = list[dict[str, object]]
 
 

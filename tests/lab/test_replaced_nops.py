@@ -18,7 +18,7 @@ from tests.support.kernel_lab_guest import Guest
 from tests.support.nops import CALLS, FORMS, IN_CHILD, around, source
 
 TRACING = "/sys/kernel/tracing"
-BEHIND = 54  # bytes of the six stores in front of the NOP
+BEHIND = 54  # bytes of the six stores before the NOP
 
 
 def test_the_table_is_the_kernels(lab_kernel: LabKernel, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def _batches(arguments: list[fetchc.Argument]) -> Iterator[tuple[fetchc.Argument
 
 
 def _bytes(body: str) -> int:
-    # What an argument takes in the event, no less: texts have their own limit besides.
+    # What an argument takes in the event, no less: strings have their own limit besides.
     array = re.search(r"(\d+)\[(\d+)\]$", body)
     return int(array[1]) // 8 * int(array[2]) if array else 64 if body.endswith("string") else 8
 

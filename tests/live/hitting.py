@@ -100,7 +100,7 @@ def _start(program: Path) -> int:
 def plan(
     group: str, program: Path, which: int = 0, event: str | None = None, more: str = ""
 ) -> Plan:
-    """The function number ``which``, its argument as ``n``; ``more`` is put behind that."""
+    """The function number ``which``, its argument as ``n``; ``more`` is put after that."""
     event = event or f"f{which}"
     offset = _start(program) + _STRIDE * which
     line = f"p:{group}/{event} {program}:{offset:#x} n=%di:s64 {more}fetchc_comm=$comm"

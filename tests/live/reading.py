@@ -1,6 +1,6 @@
 """What a reader makes of the kernel's text, by the library's ``Decode``; for tests only.
 
-The kernel prints numbers in decimal or hex, lists in braces, texts in double quotes. A counted
+The kernel prints numbers in decimal or hex, lists in braces, strings in double quotes. A counted
 text comes as a list of words in the target's byte order (little-endian here), to be cut at the
 length that its companion argument tells.
 """

@@ -1,4 +1,4 @@
-"""An index behind the last element: no value, whatever the memory there holds."""
+"""An index after the last element: no value, whatever the memory there holds."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def printed(
 ) -> list[dict[str, Walked]]:
     """What the loader prints of each call of a run with the seed 1, by expression.
 
-    ``change`` is put into the C in front of the first increment of a number of entries.
+    ``change`` is put into the C before the first increment of a number of entries.
     """
     probe = fetchc.open(str(program)).probe(function, at=at)
     asked = [probe.compile(f"v{n}={label}", computes=True) for n, label in enumerate(labels)]

@@ -1,4 +1,4 @@
-"""Behind the last element of what C++ libraries count there is no value, as in other languages."""
+"""After the last element of what C++ libraries count there is no value, as in other languages."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ WANTED: dict[str, tuple[object, object]] = {
     "nodes.front()": (7, None),
     "nodes.back()": (8, None),
 }
-# A string has a NUL behind its last character, which the program may read. In libc++ which bytes
+# A string has a NUL after its last character, which the program may read. In libc++ which bytes
 # are its text, or a deque's elements, is computed.
 OF_LIBSTDCXX: dict[str, tuple[object, object]] = {
     "text[0]": ("t", "\0"),

@@ -1,4 +1,4 @@
-"""A NUL is a character of a ``std::string``: what stands behind it is not left out silently."""
+"""A NUL is a character of a ``std::string``: what stands after it is not left out silently."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Parameters of drawn methods, most of them on the stack: each value is what the program printed.
 
 Structures of every size and alignment, segments of arrays, nullables, tuples, decimal numbers and
-texts, in methods with and without an object, compiled ahead of time by Mono. ``FETCHC_SEEDS=7-9``
+strings, in methods with and without an object, compiled ahead of time by Mono. ``FETCHC_SEEDS=7-9``
 draws other programs, ``FETCHC_CSHARP=25`` more methods.
 """
 

@@ -49,7 +49,7 @@ ENVIRONMENT = (
 INNER = {
     "TryParse": (CORE, "Number.TryParseInt32IntegerStyle", ["value", "value.Length", "value[0:2]"])
 }
-LONGEST = 2048 if BPF else 128  # units of a text that a trace shows
+LONGEST = 2048 if BPF else 128  # units of a string that a trace shows
 
 
 @pytest.fixture(scope="module")

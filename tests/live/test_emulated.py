@@ -215,7 +215,7 @@ def returned(n: int) -> list[int]:
 def test_notes_say_where_probes_are(binary: Path, capfd: pytest.CaptureFixture[str]) -> None:
     words = ("-v", "-x", binary, "-f", "down", "-f", "other", "--summary", "--", binary, "1")
     said = trace(capfd, *words).errors
-    assert "note: the probe of `down` is 4 bytes behind the entry" in said
+    assert "note: the probe of `down` is 4 bytes after the entry" in said
     assert "note: a hit of `other` takes about 15 times as long" in said
 
 

@@ -1,6 +1,6 @@
 """Parameters all over a function: the value that it was called with, or a refusal.
 
-Between its first instruction and its body a function builds its frame, and behind the body it takes
+Between its first instruction and its body a function builds its frame, and after the body it takes
 it down; a slot that is counted from a register is something else there. Nothing in the program
 changes the parameters, so that whatever is fetched must be the same at all instructions.
 """

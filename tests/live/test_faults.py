@@ -1,7 +1,7 @@
 """Memory that cannot be read: ``(fault)``, and never the bytes of another event.
 
 A program of our own passes good pointers and bad ones. The kernel shows bytes of an earlier event
-for a number behind a bad pointer, and the next text for a text (its facts are in
+for a number behind a bad pointer, and the next text for a string (its facts are in
 ``fetchc.tracer.guards`` and ``fetchc.tracer.string_values``): both are reproduced here.
 """
 
@@ -185,7 +185,7 @@ def test_a_text_is_its_own_or_a_fault(program: Path, name: str, bare: bool) -> N
         expected = [None if mask >> i & 1 else text for i, text in enumerate(good)]
         assert list(hit.args.values()) == expected, mask
         wrong = [labels[i] for i in range(3) if mask >> i & 1]
-        # A NULL that is a text's own pointer is none.
+        # A NULL that is a string's own pointer is none.
         null = name == "texts" and kind == 0 and not bare
         assert hit.faults == (() if null else tuple(wrong))
 

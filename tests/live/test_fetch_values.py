@@ -32,8 +32,8 @@ from tests.property.test_fetch_values import shown
 from tests.support import fetches
 from tests.support.verdicts import TRACEFS, Uprobes, why_not
 
-# Stale bytes of a text can be those of the definition itself, ` a7=%si` among them (seen on 6.18):
-# where a line has a name twice, nobody can tell its values apart.
+# Stale bytes of a string can be those of the definition itself, ` a7=%si` among them (seen on
+# 6.18): where a line has a name twice, nobody can tell its values apart.
 UNCLEAR = "a line with two readings"
 pytestmark = [pytest.mark.live]
 
@@ -211,7 +211,7 @@ def test_the_kernel_shows_what_the_oracles_say(lab: Lab) -> None:
             if by_text is None or live == UNCLEAR:
                 continue  # stale bytes: whatever was there
             if _is_text(fetch.store) and "(fault)" in by_text:
-                # Among several texts of one event a faulted one shows another's bytes, and in a
+                # Among several strings of one event a faulted one shows another's bytes, and in a
                 # list it is cut at the room that the others left (both seen on 6.18).
                 continue
             compared += 1

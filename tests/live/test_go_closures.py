@@ -193,7 +193,7 @@ def fetchable(
 
 
 def before_stores(program: Path, entries: dict[str, Probe]) -> dict[str, Probe]:
-    """Behind each closure's first instruction, where it has not stored what it captured."""
+    """After each closure's first instruction, where it has not stored what it captured."""
     opened, read, found = fetchc.open(str(program)), open_binary(str(program)), {}
     for function, entry in entries.items():
         assert entry.function is not None

@@ -137,7 +137,7 @@ def test_a_trace_has_the_right_value_or_none(version: str, tmp_path: Path) -> No
     assert len(values["lost"]) == CALLS
     assert values["lost"].count(None) > CALLS / 2
     assert {one for one in values["lost"] if one is not None} <= set(right)
-    # In front of the check each call has its parameters once.
+    # Before the check each call has its parameters once.
     assert sorted(int(str(one)) for one in values["first"] if one is not None) == right
     assert values["first"].count(None) > CALLS / 2
 

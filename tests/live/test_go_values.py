@@ -126,6 +126,6 @@ def test_values_with_a_length(version: str, tmp_path: Path) -> None:
     assert isinstance(text, CutString)
     assert text.length == 400
     assert len(text) > 30
-    # A NULL on the way: all that is behind it, and only that.
+    # A NULL on the way: all that is after it, and only that.
     assert last.args["text"] == "last"
     assert last.faults == tuple(one for one in WANTED if one not in ("round", "text"))

@@ -176,7 +176,7 @@ def test_a_wrong_sign_is_seen(session: Session) -> None:
 
 
 def test_the_first_instruction_of_go_counts_calls_twice(session: Session) -> None:
-    """Why fetchc probes behind the stack check; were it gone, that test would prove nothing."""
+    """Why fetchc probes after the stack check; were it gone, that test would prove nothing."""
     path = fixture("go/dnsforward/go1.27")
     offset, code = place_of(path, "main.burn")
     session.add(f"p:{session.group}/first {path}:{offset:#x} sp=%sp")

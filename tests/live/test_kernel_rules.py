@@ -213,7 +213,7 @@ SINGLE: list[Fetch] = [
     Fetch(Deref(DI, 0, user=True), Array(Text(), 4)),
     Fetch(Deref(DI, 0, user=True), Array(Text(True), 4)),
     Fetch(Deref(DI, 0, user=True), Array(Bits(1, 0, 8), 4)),
-    # texts
+    # strings
     *[Fetch(Immediate(8), Array(Text(), count)) for count in (1, 4)],
     *[Fetch(value, Text()) for value in (DI, StackPointer(), StackEntry(3), Immediate(4096))],
     *[Fetch(value, Text(user=True)) for value in (DI, Deref(DI, 0), Deref(DI, 8, user=True))],

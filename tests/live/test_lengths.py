@@ -169,7 +169,7 @@ def test_texts(
 ) -> None:
     # Nothing is settled, and so read, before the program has ended.
     monkeypatch.setattr("fetchc.tracer.ring_buffer._SETTLE", 3600 * 10**9)
-    # Nothing tells whether there were zeros behind the page, and as of a number, 0 stands where the
+    # Nothing tells whether there were zeros after the page, and as of a number, 0 stands where the
     # program has ended; but a record of an eBPF program says it.
     assert _only(capfd, program, "text", "buf[0:count]") == [
         '"abc"',
@@ -254,7 +254,7 @@ def test_numbers(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
 
 
 def _from_two(row: list[int], high: int) -> str:
-    # As many are fetched, from a constant start on those behind it.
+    # As many are fetched, from a constant start on those after it.
     part = [*map(str, row[2 : min(high, NUMBERS + 2)]), *[CUT] * (high > NUMBERS + 2)]
     return f"[{', '.join(part)}]"
 
@@ -269,7 +269,7 @@ def test_members(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = _values(capfd, program, "whole", *wanted)
     assert found[0] == ['"payload"', r'"\x01\x02\x03abcd"', r'"\x03abcd"', "[-3, -4, -5, -6]"]
     assert found[1][0].startswith('"payload\\0')  # what follows it in memory
-    assert found[1][1:3] == ["(fault)", "(fault)"]  # behind the end of the array, in front of it
+    assert found[1][1:3] == ["(fault)", "(fault)"]  # after the end of the array, before it
     tail = [str(-i) for i in range(3, 65)] if BPF else [*[str(-i) for i in range(3, 64)], CUT]
     assert found[1][3] == f"[{', '.join(tail)}]"
     assert found[2] == ['""', '""', "(fault)", "(fault)"]
@@ -514,7 +514,7 @@ def test_slices_of_go_up_to_their_capacity(
     hello = list(b"hello")
     assert values("main.put", "b[0:n]", "b[1:n]", "s[0:n]", "b") == [
         [hello[:3], hello[1:3], "a t", hello],
-        [[0] * 8, [0] * 7, None, [0] * 3],  # behind the length, and within the capacity
+        [[0] * 8, [0] * 7, None, [0] * 3],  # after the length, and within the capacity
         [None, None, None, [0] * 3],
         [None, None, None, hello],
     ]

@@ -121,7 +121,7 @@ def test_behind_the_prologue(tmp_path: Path, compiler: str) -> None:
 
 
 def test_another_instruction_gives_other_values(tmp_path: Path) -> None:
-    """At the first instruction the slots that hold behind the prologue are not yet stored."""
+    """At the first instruction the slots that hold after the prologue are not yet stored."""
     binary = build(tmp_path, "gcc", "-O0")
     program = fetchc.open(str(binary))
     entry, behind = program.probe("body"), program.probe("body", at="%body")

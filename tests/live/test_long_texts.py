@@ -53,7 +53,7 @@ def test_a_text_that_is_cut_says_so(capfd: pytest.CaptureFixture[str], program: 
     short, long, *cut = done.objects
     assert [len(one["args"]["a"]) for one in (short, long)] == [10, 4000]
     assert "cut" not in short | long
-    # One of 4095 may be in no record; those behind are the beginning, as far as there was room.
+    # One of 4095 may be in no record; those after are the beginning, as far as there was room.
     assert len(cut) >= 2
     for one in cut[-2:]:
         assert set(one["args"]["a"]) <= {"x"}

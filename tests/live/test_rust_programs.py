@@ -20,7 +20,7 @@ pytestmark = pytest.mark.live
 SOURCE = Path(__file__).parents[2] / "corpus/rust/requests/main.rs"
 # Debian's, and a newer one where somebody installed it: the library changes between them.
 COMPILERS = dict.fromkeys(filter(None, ("/usr/bin/rustc", shutil.which("rustc"))))
-# Parameters that the optimiser may take apart; of texts and slices it knows the length.
+# Parameters that the optimiser may take apart; of strings and slices it knows the length.
 TAKEN_APART = {"n", "o.discriminant"}
 HALVES = {"s", "v"}
 

@@ -27,7 +27,7 @@ def program_(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def jsonl(capfd: pytest.CaptureFixture[str], program: Path, *words: str) -> Traced:
-    """A trace of ``work`` unless ``words`` say otherwise; the program's own behind ``--``."""
+    """A trace of ``work`` unless ``words`` say otherwise; the program's own after ``--``."""
     end = words.index("--")
     given, own = words[:end], words[end + 1 :]
     function = () if "-f" in given else ("-f", "work")

@@ -120,7 +120,7 @@ def test_the_table_is_the_kernels(tmp_path: Path) -> None:
     assert refused > 2000
 
 
-# Each leaves a value in xmm0 of which the low half is printed; long code behind, so that running on
+# Each leaves a value in xmm0 of which the low half is printed; long code after, so that running on
 # in the kernel's copy of 16 bytes is noticed.
 VECTORS = {
     "store": ("c5 fa 7f 00", True),  # vmovdqu %xmm0,(%rax)

@@ -195,7 +195,7 @@ def test_a_program_that_may_not_sleep_is_seen_to_fail(
     assert all(" is ~" in one and one.endswith("not -") for one in differences)
 
 
-# A single byte has no witness: a text that begins there would take the event's room.
+# A single byte has no witness: a string that begins there would take the event's room.
 @pytest.mark.parametrize("label", [one for one in WANTED[6:12] if not one.endswith(":s8")])
 def test_each_alone(program: Path, label: str) -> None:
     said, events = hits(program, 3, [label])

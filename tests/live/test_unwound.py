@@ -49,7 +49,7 @@ int main() {
 
 
 def body(draw: random.Random, number: int) -> str:
-    """One function: it calls only those behind it."""
+    """One function: it calls only those after it."""
     later = range(number + 1, FUNCTIONS)
     lines = []
     if draw.random() < 0.3:

@@ -51,7 +51,7 @@ def test_a_test_that_is_named_is_there(path: str, function: str) -> None:
 
 
 def test_what_is_not_promised_is_said() -> None:
-    # Behind each table, or nothing is left over.
+    # After each table, or nothing is left over.
     assert PAGE.count("Not promised:") >= 3
 
 

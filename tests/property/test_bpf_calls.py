@@ -313,7 +313,7 @@ STRINGS: dict[str, tuple[Shape, Fetch]] = {
 def at_return(kind: str, text: bytes, behind: bytes) -> object:
     """What the return of a call has of the string, None where its entry is recorded.
 
-    The memory ends with what is ``behind`` the string.
+    The memory ends with what is ``after`` the string.
     """
     shape, fetch = STRINGS[kind]
     fields = ((kind, fetch), ("length", Fetch(Register("r8"), Scalar("s", 64))))

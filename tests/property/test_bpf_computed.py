@@ -138,7 +138,7 @@ class Thread:
         self.third = third
 
     def read(self, address: int, size: int) -> bytes | None:
-        """A pointer, and the number behind it, if that is there."""
+        """A pointer, and the number after it, if that is there."""
         pointer = MEMORY if self.third is not None else 0
         raw = {8: pointer, 16: self.third or 0}.get(address - MEMORY)
         return None if raw is None else raw.to_bytes(8, "little")[:size]

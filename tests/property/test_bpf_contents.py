@@ -97,7 +97,7 @@ def there(start: int, size: int) -> bytes:
 
 
 def program_of(listed: list[tuple[int, int, int]]) -> Program:
-    """Contents whose address is in memory behind one register, their length behind another."""
+    """Contents whose address is in memory after one register, their length after another."""
     fields = [("comm", Fetch(Comm(), Text()))]
     for number, (_, _, most) in enumerate(listed):
         size: Term = Part(Register("si"), 8 * number, 8)
@@ -189,7 +189,7 @@ def test_those_of_a_constant_size_have_a_place_of_their_own(
     program = steps_of(fields, "sp", "ax")
     state = state_of([(start, size, size) for start, size in listed])
     data, machine = run(program, state, version)
-    # As many as there is room for in front of what follows; the others are among the texts.
+    # As many as there is room for before what follows; the others are among the strings.
     fixed = [bool(slot.room) for slot in program.slots[1:]]
     assert fixed[0]
     assert program.texts == fixed.count(False)
@@ -212,8 +212,8 @@ def test_those_of_a_constant_size_have_a_place_of_their_own(
             texts += 1
 
 
-# How a reader shows them: a text with a length, a list with one, a range of each; lists of objects
-# of three bytes, and an array of those.
+# How a reader shows them: a string with a length, a list with one, a range of each; lists of
+# objects of three bytes, and an array of those.
 LENGTH = Leaf("length", Decode("integer", 64, True), guards=(Guard("lengths"),))
 BEHIND = (Guard("pointers"), Guard("start"))
 
@@ -277,7 +277,7 @@ def test_they_are_shown(piece: tuple[int, int, int], label: str) -> None:
     pointer, number = Deref(Register("di"), 0), Deref(Register("si"), 0)
     size: Term = Calculated("mul", Part(Register("si"), 0, 8), each)
     beside: list[tuple[str, Fetch]] = []
-    if label == "array":  # its length is that of its type, and its room is not that of texts
+    if label == "array":  # its length is that of its type, and its room is not that of strings
         size, count = most // each * each, most // each + 5
         other = Contents(Deref(pointer, 0), Part(Register("si"), 0, 8), 9)
         beside = [("other", Fetch(other, Text()))]
@@ -308,7 +308,7 @@ def test_they_are_shown(piece: tuple[int, int, int], label: str) -> None:
 
 
 def one_by_one(start: int, index: int) -> tuple[dict[str, Any] | None, list[str]]:
-    """What is shown of such an element: two numbers, and a text that begins with them; its faults.
+    """What is shown of an element: two numbers, and a string that begins with them; its faults.
 
     The second one is the length of the text, of which there are 100 bytes at most.
     """
@@ -358,7 +358,7 @@ def test_elements_that_are_read_one_by_one_are_shown(
     shape: Shape = SequenceShape(LENGTH, elements)
     if passed:
         shape = RangeShape(elements, 0, passed, LENGTH, None)
-    # Beside the walk there is a text that has another room.
+    # Beside the walk there is a string that has another room.
     other = Contents(Deref(pointer, 0), Part(Register("si"), 0, 8), 9000)
     fields = (
         ("pointers", Fetch(Register("di"), Word())),

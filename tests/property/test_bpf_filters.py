@@ -35,7 +35,7 @@ X86, RULES, MAPS = bpf_machine("x86_64"), bpf_rules((6, 18)), Maps(5, 6)
 POINT = Point(77, 0x1234, False)
 TEXT = 0x5000
 BITS = (8, 16, 32, 64)
-# Two numbers by their width: one in a register, one in memory behind the text; the text, as one of
+# Two numbers by their width: one in a register, one in memory after the text; the text, as one of
 # C, and as one of Go, whose length is in a register.
 NUMBERS = [(f"{sign}{bits}", bits, sign == "s") for bits in BITS for sign in "su"]
 SCALARS = {label: Scalar("s" if signed else "u", bits) for label, bits, signed in NUMBERS}

@@ -446,7 +446,7 @@ def test_a_program_of_a_sample_records_the_same(
 def test_the_address_of_a_kprobe_is_that_of_its_instruction(
     version: tuple[int, int], behind: int
 ) -> None:
-    # Before 6.6 it comes from the registers, which are those behind the breakpoint.
+    # Before 6.6 it comes from the registers, which are those after the breakpoint.
     assert X86 is not None
     context = bytearray(168)
     struct.pack_into("<Q", context, X86.registers["ip"], ADDRESS_OF_POINT + behind)

@@ -55,7 +55,7 @@ def by_driver(module: Tables, start: str, text: str) -> Any:
 
 
 def disagreement(module: Tables, grammar: str, start: str, text: str) -> str | None:
-    """What the two say of a text, where it is not the same."""
+    """What the two say of a string, where it is not the same."""
     expected, got = by_lark(grammar, start, text), by_driver(module, start, text)
     return None if expected == got else f"{text!r}: Lark {expected}, driver {got}"
 

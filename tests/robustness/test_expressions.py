@@ -1,6 +1,6 @@
 """Any text is compiled or refused with a place inside it; nothing else may come out.
 
-The texts are made of the words of real expressions about real programs, so that most get
+The strings are made of the words of real expressions about real programs, so that most get
 past the parser and many past the checker. What is accepted is read back by the machine
 that imports nothing of the product.
 """

@@ -1,6 +1,6 @@
 """Names, globs and points as long as may be given: answered or refused at once, by errors of ours.
 
-Every method of the library that takes a text gets each of them, of a program of each kind.
+Every method of the library that takes a string gets each of them, of a program of each kind.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ OWN = {
 
 
 def unchecked(source: str) -> int:
-    """How often ``source`` hands over a text as it is that is no JSON."""
+    """How often ``source`` hands over a string as it is that is no JSON."""
     documents = [
         node
         for node in ast.walk(ast.parse(source))

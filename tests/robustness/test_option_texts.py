@@ -1,4 +1,4 @@
-"""Every option that takes a text, with texts of its grammar: a proper answer, in time.
+"""Every option that takes a string, with strings of its grammar: a proper answer, in time.
 
 ``python -m tests.support.fuzzing.grammars 60 1`` goes on for an hour.
 """

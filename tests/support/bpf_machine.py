@@ -94,7 +94,7 @@ class BpfMachine:
                     immediate & 0xFFFF_FFFF,
                     struct.unpack("<BBhi", instructions[at].bytes())[3],
                 )
-                here = at + immediate  # a function: from behind the first half on
+                here = at + immediate  # a function: from after the first half on
                 at += 1
                 value = {self.following: THREADS, self.empty_call: EMPTY}.get(low, LOST) + high
                 wide = {0: (high & 0xFFFF_FFFF) << 32 | low, 1: MAP + low, 2: value, 4: here}

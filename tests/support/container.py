@@ -87,7 +87,7 @@ mount --rbind "$new" /tmp && exec "$@"
 
 
 def with_own_tmp(place: Path, *seen: Path) -> list[str]:
-    """What to put in front of a command: it gets mount and PID namespaces, and a /tmp, of its own.
+    """What to put before a command: it gets mount and PID namespaces, and a /tmp, of its own.
 
     With the root of this process; ``seen`` are folders of this /tmp that it sees, too. ``place`` is
     an empty folder to build the other one in. Skips the test where that is not permitted.

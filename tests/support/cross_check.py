@@ -139,9 +139,9 @@ def check_signatures(
     first: bool = False,
     inner: bool = False,
 ) -> Tally:
-    """Stop at every function and behind it, and compare every number of what it is passed.
+    """Stop at every function and after it, and compare every number of what it is passed.
 
-    ``first`` ends it behind the first function with a wrong value. ``inner`` stops in the body,
+    ``first`` ends it after the first function with a wrong value. ``inner`` stops in the body,
     too, where the debug information alone says where parameters are.
     """
     program = fetchc.open(str(binary))

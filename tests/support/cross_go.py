@@ -71,7 +71,7 @@ class Run:
         self.tally = Tally()
 
     def check(self, first: bool = False) -> Tally:
-        """Stop everywhere and compare; ``first`` ends it behind the first wrong function."""
+        """Stop everywhere and compare; ``first`` ends it after the first wrong function."""
         with Emulator(self.name, self.binary, CALM) as emulator:
             for i, name in enumerate(self.signatures.names):
                 if first and self.tally.wrong:
@@ -160,7 +160,7 @@ class Run:
             case InRegister():
                 return None
             case InMemory(_, offset):
-                stack = entry.registers[entry.machine.stack]  # it is the same behind a return
+                stack = entry.registers[entry.machine.stack]  # it is the same after a return
                 return stop.read(stack + offset + leaf.offset, leaf.size)
             case _:
                 return b""

@@ -111,7 +111,7 @@ def c_source(families: list[tuple[Family, list[Probe]]]) -> str:
             calls.append(f" show_{probe.tag}({', '.join(passed)}); SHOWN")
         blocks += homes.blocks
         begun += homes.filled + homes.pointers
-    # Objects are named in front of the functions that fill them.
+    # Objects are named before the functions that fill them.
     lines += ["struct { char before[64];", *blocks, "char after[4096]; } all;"]
     begin = ["static __attribute__((noinline)) void begin(void) {", *begun, "}"]
     start = ["PLAIN ENTRY void _start(void) { begin();", *calls, " END }", ""]

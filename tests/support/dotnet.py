@@ -166,6 +166,6 @@ def core_image() -> bytes:
     made["NestedClass"] = [(9, 6)]
     made["CustomAttribute"] = [(("TypeDef", 8), ("MethodDef", 1), b"\x01\x00\x04\x00\x00\x00")]
     entries = {0: native_number(0), 1: native_number(1 << 2 | 1)}
-    # One bucket of one entry, whose payload lies two bytes behind the entry's distance.
+    # One bucket of one entry, whose payload lies two bytes after the entry's distance.
     instances = b"\x00\x02\x04\x07" + native_number(2) + b"\x00\x00"
     return image(metadata(made), b"\x55\xc3\x90\xc3", [(0, 2), (2, 4)], entries, instances)

@@ -15,7 +15,7 @@ from pathlib import Path
 
 __all__ = ["libraries", "with_program"]
 
-# SHA-256 of ".net core bundle". The place of the list of files is the word in front of it.
+# SHA-256 of ".net core bundle". The place of the list of files is the word before it.
 MARKER = bytes.fromhex("8b1202b96a612038727b930214d7a03213f5b9e6efae3318ee3b2dce24b36aae")
 _PAGE = 4096
 VERSION = 6  # of the list, from .NET 6 on: each file has its size before it was packed, or 0
@@ -34,7 +34,7 @@ def libraries(program: bytes) -> Iterator[tuple[str, bytes]]:
 def with_program(bundle: bytes, name: str, library: bytes) -> bytes:
     """The bundle with ``library`` in place of its program's own, which is called ``name``.
 
-    The library and a second list of files are appended, and the word in front of the marker leads
+    The library and a second list of files are appended, and the word before the marker leads
     to that list.
     """
     word = bundle.index(MARKER) - 8

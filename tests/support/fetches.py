@@ -33,7 +33,7 @@ from fetchc.ir.fetch import (
 )
 from fetchc.ir.term_operators import Numeral, calculate, fails_where, negated
 
-# Pages that a process may map where it likes; the texts end with their page.
+# Pages that a process may map where it likes; the strings end with their page.
 DATA, TEXT, BIAS = 0x10000, 0x20E00, 0xF000
 PAGE = 4096
 WIDTHS = (8, 16, 32, 64)
@@ -131,7 +131,7 @@ def fetches(
 
 
 def memory(seed: int) -> tuple[Memory, dict[str, int]]:
-    """A region full of pointers to itself and to texts, a region of texts, and registers.
+    """A region full of pointers to itself and to strings, a region of strings, and registers.
 
     Some pointers are NULL or lead nowhere, and the last text has no NUL.
     """

@@ -153,7 +153,7 @@ def length_of(text: str) -> int | None:
 
 
 def place_of(text: str, address: int, frames: Frames) -> Place | None:
-    """The place that ``text``, gdb's words behind `Symbol x is `, states for ``address``.
+    """The place that ``text``, gdb's words after `Symbol x is `, states for ``address``.
 
     None where gdb broke off with an error before it came to the address.
     """

@@ -62,7 +62,7 @@ def leaves(program: Program, type_id: TypeId, offset: int = 0, path: str = "") -
         case BoolType(size=size):
             return [Leaf(offset, size, path)]
         case other:
-            # Pointers, texts, interfaces: words.
+            # Pointers, strings, interfaces: words.
             word = program.word_bytes
             whole: int = getattr(other, "size", None) or word
             return [Leaf(offset + at, word) for at in range(0, whole, word)]

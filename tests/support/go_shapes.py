@@ -101,7 +101,7 @@ class GoShapes:
     """The source of one program and its functions.
 
     ``assigned``: parameters may be assigned before the line. Of an assignment that the optimiser
-    moves behind the line or folds, Go's debug information says nothing.
+    moves after the line or folds, Go's debug information says nothing.
     """
 
     def __init__(self, seed: str, count: int, assigned: bool) -> None:

@@ -28,7 +28,7 @@ Change = Callable[[str], str]
 
 @dataclass
 class Fetched:
-    """What a run came to; ``refused`` are expressions, behind their functions."""
+    """What a run came to; ``refused`` are expressions, after their functions."""
 
     compared: int = 0
     events: int = 0

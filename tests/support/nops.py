@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 CALLS, IN_CHILD = 8, 3
 WORTH = 0x1234567
 
-# Every form and length: 90 behind prefixes, 0f 1f /0 with all kinds of operands.
+# Every form and length: 90 after prefixes, 0f 1f /0 with all kinds of operands.
 FORMS = {
     "nop1": "90", "nop2": "66 90", "nop3": "0f 1f 00", "nop4": "0f 1f 40 00",
     "nop5": "0f 1f 44 00 00", "clang5": "0f 1f 44 00 08", "prefixed5": "66 66 66 66 90",
@@ -52,7 +52,7 @@ int main(void)
 
 
 def source(functions: Mapping[str, Sequence[str]]) -> str:
-    """The program: each function's name, and the assembly behind its entry."""
+    """The program: each function's name, and the assembly after its entry."""
     lines = ["__asm__("]
     for name, body in functions.items():
         written = [f".globl {name}", f".type {name}, @function", f"{name}:", *body]
@@ -78,7 +78,7 @@ def around(code: str) -> list[str]:
 
 
 def leaf(draw: random.Random) -> list[str]:
-    """A random leaf: stores below the stack pointer, NOPs, loops that begin at or behind a NOP."""
+    """A random leaf: stores below the stack pointer, NOPs, loops that begin at or after a NOP."""
     body: list[str] = []
     kept: list[int] = []
     for number in range(draw.randint(2, 6)):

@@ -41,7 +41,7 @@ def format_of(fields: Sequence[tuple[str, str]]) -> Format:
 
 
 def record(fields: Sequence[tuple[str, str]], values: Sequence[object]) -> bytes:
-    """A record; a text is its bytes, None where the kernel could not read it at all."""
+    """A record; a string is its bytes, None where the kernel could not read it at all."""
     fixed = struct.pack("=HBBiQ", 1, 0, 0, THREAD, 0x401000)
     end = _HEADER
     for _, code in fields:

@@ -139,7 +139,7 @@ def _length(
 
 
 def broken(text: str, choose: random.Random) -> str:
-    """A text with a piece left out, doubled, swapped or put in."""
+    """A string with a piece left out, doubled, swapped or put in."""
     at, to = sorted(choose.choices(range(len(text) + 1), k=2))
     to = min(to, at + 4)
     piece = text[at:to]

@@ -120,7 +120,7 @@ class Signatures:
     """One random program of ``count`` functions.
 
     ``attributes`` adds packed and aligned types; ``wide_complex`` results of 32 bytes, which
-    clang does not name. ``crowded`` puts a __int128 in front of the others that finds one register,
+    clang does not name. ``crowded`` puts a __int128 before the others that finds one register,
     or two.
     """
 

@@ -63,7 +63,7 @@ def compared_values(
 ) -> tuple[int, list[str]]:
     """How many values were compared, and each that is not what the program printed.
 
-    ``exact``: the tool itself printed signs, and no more of a text than there is.
+    ``exact``: the tool itself printed signs, and no more of a string than there is.
     """
     of_function = defaultdict(list)
     for call in calls(printed):
@@ -102,7 +102,7 @@ def _value(
 
 
 def _whole(name: str, hit: dict[str, str], decode: Decode) -> tuple[str, Decode]:
-    """A value's printed form; perf has the elements of a list one by one, and bytes of texts."""
+    """A value's printed form; perf has the elements of a list one by one, and bytes of strings."""
     pieces = sorted(
         (int(match[1]), value)
         for key, value in hit.items()

@@ -42,7 +42,7 @@ def turn(path: Path) -> Iterator[None]:
     """Wait for others that take turns at ``path``, and have them wait until the block is done."""
     door, lock = (os.open(one, os.O_RDONLY | os.O_CLOEXEC) for one in (path.parent, path))
     try:
-        # Through the door comes one at a time: whoever has just had a turn waits behind the next.
+        # Through the door comes one at a time: whoever has just had a turn waits after the next.
         fcntl.flock(door, fcntl.LOCK_EX)
         fcntl.flock(lock, fcntl.LOCK_EX)
         fcntl.flock(door, fcntl.LOCK_UN)

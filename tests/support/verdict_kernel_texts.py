@@ -52,7 +52,7 @@ _KERNEL_TYPES = [":symbol", ":symstr", ":%pd", ":%pD", ":string", ":ustring"]
 
 
 def written(head: str) -> st.SearchStrategy[str]:
-    """A line with one or two fetch-args behind ``head``, a key of ``BASES``."""
+    """A line with one or two fetch-args after ``head``, a key of ``BASES``."""
     elsewhere = sorted({base for bases in BASES.values() for base in bases} - set(BASES[head]))
 
     @st.composite

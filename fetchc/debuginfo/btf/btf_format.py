@@ -63,10 +63,10 @@ __all__ = [
 
 MAGIC = 0xEB9F
 WORD = 4
-COMMON = 3  # words in front of each type: name, info, size or type
+COMMON = 3  # words before each type: name, info, size or type
 
-# Kind number -> (name, words behind the common ones, words a member). A kind that is not here has
-# an unknown length, so nothing behind it can be found.
+# Kind number -> (name, words after the common ones, words a member). A kind that is not here has
+# an unknown length, so nothing after it can be found.
 KINDS = {
     1: ("INT", 1, 0),
     2: ("PTR", 0, 0),
@@ -95,7 +95,7 @@ _NAMES = ("VOID", *(name for name, _, _ in KINDS.values()))
 class Entry:
     """One type as the table has it. ``count`` is vlen, ``flag`` kind_flag, ``value`` size or type.
 
-    ``words`` are those behind the common ones. ``name`` is an offset among the names.
+    ``words`` are those after the common ones. ``name`` is an offset among the names.
     """
 
     __slots__ = ("count", "flag", "kind", "name", "value", "words")
@@ -112,7 +112,7 @@ class Entry:
 
 
 class Btf:
-    """The types of one object; those of a module's continue behind its ``base``'s.
+    """The types of one object; those of a module's continue after its ``base``'s.
 
     ``path`` is for messages. Raises DebugInfoError FC0902 where ``data`` is no BTF, FC0904 where
     it is broken, FC0905 for a kind of type that is not supported.
@@ -351,7 +351,7 @@ class BtfTypes:
         return type_id
 
     def of_user(self, number: int) -> TypeId:
-        """The pointer type ``number`` with the program's memory behind it; itself if it is none."""
+        """The pointer type ``number`` to memory of the program; itself if it is none."""
         bare = self.bare(number)
         if bare is None or bare.kind != "PTR" or self.btf.kind(bare.value) == "TYPE_TAG":
             return TypeId(number)

@@ -1,6 +1,6 @@
 """Finds the BTF inside a bootable kernel image: bzImage, Image, compressed or not.
 
-An x86 bzImage carries the compressed ELF file of the kernel behind its set-up code; arm64 and
+An x86 bzImage carries the compressed ELF file of the kernel after its set-up code; arm64 and
 riscv64 boot a flat Image, where the BTF is found by its header.
 Source: Documentation/arch/x86/boot.rst; scripts/extract-vmlinux of Linux.
 """
@@ -108,7 +108,7 @@ def _zstd(path: str, data: bytes) -> bytes:
 
 
 def _lz4(path: str, data: bytes) -> bytes:
-    # The legacy frame of `lz4 -l`: blocks of up to 8 MiB, each behind its size; the last word is
+    # The legacy frame of `lz4 -l`: blocks of up to 8 MiB, each after its size; the last word is
     # the kernel's, the size of the whole.
     module = _module(path, "lz4.block", "lz4")
     image, at = bytearray(), 4

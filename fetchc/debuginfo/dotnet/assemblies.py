@@ -387,7 +387,7 @@ class References:
         raise DebugInfoError("FC0904", self.path, f"`{name}` is forwarded without an end")
 
     def resolve(self, assembly: Assembly, token: Token) -> tuple[Assembly, int]:
-        """The definition behind a TypeDef or TypeRef token."""
+        """The definition of a TypeDef or TypeRef token."""
         if token.table == "TypeDef":
             return assembly, token.number
         if token.table != "TypeRef":

@@ -44,9 +44,9 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# Fields one behind the other, in each of the ways in which runtimes arrange them.
+# Fields one after the other, in each of the ways in which runtimes arrange them.
 #
-# Offsets count from the first field: the start of a structure, and behind the header of an
+# Offsets count from the first field: the start of a structure, and after the header of an
 # object. ``start`` is the end of what a class inherits; ``value`` tells structures from classes.
 # Source: dotnet/runtime, src/coreclr/vm/methodtablebuilder.cpp and classlayoutinfo.cpp;
 # mono/mono, mono/metadata/class-init.c.
@@ -173,7 +173,7 @@ def by_size(listed: list[Open], start: int, value: bool, rules: LayoutRules) -> 
     references = [one for one in listed if one.kind == "reference"]
     structures = [one for one in listed if one.kind == "structure"]
     waiting = {**groups, WORD: references + groups[WORD]}
-    # A hole behind the base's fields takes small ones, if one that fits it not is waiting.
+    # A hole after the base's fields takes small ones, if one that fits it not is waiting.
     size = 1
     while size < WORD:
         if position % (2 * size) == 0:
@@ -228,7 +228,7 @@ def _up_from(position: int, size: int, multiple: int) -> int:
 #
 # Layouts differ from release to release, so one that does not fit gives wrong bytes. Two things
 # tell: an image refers to assemblies of the release that it was compiled for, and a core library
-# declares the fields of texts, whose places are also written down in targets/runtime/dotnet.
+# declares the fields of strings, whose places are also written down in targets/runtime/dotnet.
 
 # The assemblies whose version is that of the release, from .NET 5 on.
 TELLING = ("System.Runtime", "System.Private.CoreLib")
@@ -253,7 +253,7 @@ def must_fit(assembly: Assembly, core: Assembly, version: tuple[int, int]) -> No
 
 
 def must_have_texts_at(types: DotnetTypes, runtime: Runtime) -> None:
-    """Raise DebugInfoError FC0905 where the core library's texts are not where they should be."""
+    """Raise DebugInfoError FC0905 where the core library's strings are not where they should be."""
     core = types.closed.references.core()
     row = core.type_named(TEXT)
     if not row or not core.fields(row):
@@ -498,7 +498,7 @@ class Layouts:
         return False
 
     def _rounds_behind(self, instance: Instance, above: int) -> bool:
-        # Whether fields begin at a word behind those of the base, whatever these are.
+        # Whether fields begin at a word after those of the base, whatever these are.
         return (
             self._rules.base_rounds_across_modules
             and above >= 0

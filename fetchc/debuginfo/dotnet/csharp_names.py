@@ -70,7 +70,7 @@ def written(name: str) -> Written:
 
 def map_line_parts(symbol: str) -> tuple[str, str]:
     """The assembly and the method of a perf map's line: ``shop`` and ``Server::Get(int)[Tier]`` of
-    ``instance object[] [shop] Server::Get(int)[Tier]``. Of other texts no assembly, and all of it.
+    ``instance object[] [shop] Server::Get(int)[Tier]``. Of other strings no assembly, and all.
     """
     # What a method returns can have brackets: `int32[]`, `!0& modreq(InAttribute)`.
     before, mark, method = symbol.partition("::")
@@ -192,7 +192,7 @@ def in_source(types: tuple[str, ...], method: str, depth: int = 0) -> InSource |
 
 
 LOCAL_FUNCTION = "local function"
-STATE_MACHINES = ("d__", "c__async", "c__Iterator")  # behind the bracket of a type's name
+STATE_MACHINES = ("d__", "c__async", "c__Iterator")  # after the bracket of a type's name
 
 
 def _in_source(what: str, types: tuple[str, ...], bracket: str) -> InSource | None:

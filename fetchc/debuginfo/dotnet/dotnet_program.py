@@ -243,7 +243,7 @@ class DotnetProgram(Placed):
         return assembly.identity or None
 
     def precompiled(self) -> Iterator[tuple[Method, Address, Address]]:
-        """All methods with code, each with the address of its first byte and behind its last."""
+        """All methods with code, each with the address of its first byte and after its last."""
         must_have_code(self._assembly)
         native = self._assembly.native
         assert native is not None

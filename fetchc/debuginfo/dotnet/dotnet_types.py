@@ -66,7 +66,7 @@ INDEX_BITS = 31  # of that of a Memory; the highest bit says that the array is p
 
 
 def string(types: DotnetTypes) -> Type:
-    """The object behind a string."""
+    """The object that a string refers to."""
     places = types.runtime.string
     length = Member("Length", types.intern(number_type("int")), ByteOffset(places.length))
     units = types.intern(ArrayType("", types.intern(number_type("char")), None, None))
@@ -143,7 +143,7 @@ def window(
 
 
 # ------------------------------------------------------------------------------
-# Tuples of C#: elements behind the seventh, names that the source has for them.
+# Tuples of C#: elements after the seventh, names that the source has for them.
 #
 # ``(a, b, …, h, i)`` is a ValueTuple of seven and ``Rest``, which is another tuple. Source:
 # ECMA-334, 8.3.11 (tuple types); dotnet/runtime, ValueTuple.cs.
@@ -620,7 +620,7 @@ class WrittenTypes(Record):
         if plain == "Nullable" and len(arguments) == 1 and self.types.is_reference(arguments[0]):
             return arguments  # `string?` says nothing about the type
         if plain == "ValueTuple" and len(arguments) > IN_ONE_TUPLE and not self._nests(arguments):
-            # The elements behind the seventh are in a tuple of their own.
+            # The elements after the seventh are in a tuple of their own.
             words = [closed.spelled(one) for one in arguments]
             rest = ", ".join(words[IN_ONE_TUPLE:])
             first = ", ".join(words[:IN_ONE_TUPLE])

@@ -194,5 +194,5 @@ class JitCode(CodeByMap):
         return "the process has not compiled it: nobody called it, or its callers have it inlined"
 
     def end(self, address: int) -> Address:
-        """The address behind the code of a method."""
+        """The address after the code of a method."""
         return Address(self._ends[address])

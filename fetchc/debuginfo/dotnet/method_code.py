@@ -140,7 +140,7 @@ def _mentioning(data: mmap | bytes, entries: list[int], rows: Collection[int]) -
     return sorted(found)
 
 
-_DEEPEST = 100  # namespaces and types in front of a method's name
+_DEEPEST = 100  # namespaces and types before a method's name
 ACCESSORS = ("get_", "set_", "add_", "remove_")  # of properties and events
 
 
@@ -468,7 +468,7 @@ ATTRIBUTES = tuple(
     ]
 )
 METHOD = 0  # the tag of HasCustomAttribute
-PROLOG = 2  # bytes of an attribute's value in front of its arguments: ECMA-335, II.23.3
+PROLOG = 2  # bytes of an attribute's value before its arguments: ECMA-335, II.23.3
 
 
 def continued_in(assembly: Assembly, row: int) -> str:
@@ -696,7 +696,7 @@ class FragileCode(CodeByMap):
         return found[0] if len(found) == 1 else None
 
     def end(self, address: int) -> Address:
-        """The address behind the code of a method."""
+        """The address after the code of a method."""
         return Address(self._ends[address])
 
 

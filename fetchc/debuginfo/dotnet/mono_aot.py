@@ -82,7 +82,7 @@ WORDS = {
     "ushort": "uint16", "short": "int16", "float": "single", "nint": "intptr", "nuint": "uintptr",
 }  # fmt: skip
 MARKS = {"pointer": "*", "byref": "&", "array": "[]"}
-# Behind a type parameter's name, in code that all classes share. Source: mono/mini/
+# After a type parameter's name, in code that all classes share. Source: mono/mini/
 # mini-generic-sharing.c (get_shared_gparam_name).
 SHARED = "_REF"
 

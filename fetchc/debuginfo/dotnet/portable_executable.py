@@ -172,9 +172,9 @@ class Pe:
 
 
 # ------------------------------------------------------------------------------
-# Single-file programs: images of .NET behind the ELF file that starts them.
+# Single-file programs: images of .NET after the ELF file that starts them.
 #
-# The host has the manifest's offset in front of a signature of 32 bytes. Source: dotnet/runtime,
+# The host has the manifest's offset before a signature of 32 bytes. Source: dotnet/runtime,
 # src/native/corehost/bundle/ (header.h, manifest.h) and
 # Microsoft.NET.HostModel/Bundle/Manifest.cs; read from bundles of .NET 8, 9 and 10 (version 6).
 

@@ -278,7 +278,7 @@ class MethodDebug:
         return UNKNOWN
 
     def extents(self, method: Method, number: int, size: int | None) -> tuple[Extent, ...]:
-        """All places of a variable behind the first instructions, by their addresses."""
+        """All places of a variable after the first instructions, by their addresses."""
         boundaries, variables = self._debug_info_of(method.function)
         start, begins = self._native.begin(method.function), _body(boundaries)
         if begins is None:
@@ -303,7 +303,7 @@ class MethodDebug:
         if behind:
             il = self._il(method, behind)
             named = [one for one in named if il is not None and one.start <= il < one.end]
-        # Inner scopes come behind those around them, and hide their names.
+        # Inner scopes come after those around them, and hide their names.
         return list({one.name: one for one in named}.values())
 
     def local_types(self, method: Method) -> tuple[Signature, ...]:
@@ -365,7 +365,7 @@ class MethodDebug:
         return statements[0][0], found
 
     def statement_behind(self, function: Function, address: Address) -> Address | None:
-        """The first statement of a method behind ``address``; None where there is none."""
+        """The first statement of a method after ``address``; None where there is none."""
         method = self._method(function)
         addresses = sorted(at for _, _, at in self._statements(method.row, method.function))
         at = bisect_right(addresses, address)
@@ -410,7 +410,7 @@ class MethodDebug:
 
 
 def _body(boundaries: list[Boundary]) -> int | None:
-    # Where the code of the method's own IL begins, behind what builds its frame.
+    # Where the code of the method's own IL begins, after what builds its frame.
     return min((one.native for one in boundaries if one.il >= 0), default=None)
 
 
@@ -427,7 +427,7 @@ def _short(path: str) -> str:
 # Variables inside of precompiled methods, as answers of a Program.
 #
 # At a method's first instruction its parameters are where the calling convention puts them;
-# behind it the image's own debug information says where variables are.
+# after it the image's own debug information says where variables are.
 
 STATIC = 1 << 96  # in the number of a variable: it is a static field, by its row
 
@@ -505,7 +505,7 @@ class Placed(WithoutDwarf):
         return self._debug.place(self._method(function), number, size, behind)
 
     def extents(self, variable: Variable, function: Function | None) -> tuple[Extent, ...]:
-        """Where the image says that a variable is, behind the method's first instructions."""
+        """Where the image says that a variable is, after the method's first instructions."""
         if self._debug is None or function is None or variable.die & STATIC:
             return ()
         number, size = self._number(variable, function), self._bytes(variable)

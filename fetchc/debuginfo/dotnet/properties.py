@@ -29,7 +29,7 @@ MOST_BYTES = 64
 NOP, THIS, FIRST_LOCAL, TO_FIRST_LOCAL, RETURN = 0x00, 0x02, 0x06, 0x0A, 0x2A
 CALL, CALL_VIRTUAL, LOAD, LOAD_ADDRESS, LENGTH = 0x28, 0x6F, 0x7B, 0x7C, 0x8E
 WITH_TOKEN = (CALL, CALL_VIRTUAL, LOAD, LOAD_ADDRESS)
-AS_INT = 0x69  # conv.i4, behind the length of an array
+AS_INT = 0x69  # conv.i4, after the length of an array
 VOLATILE = b"\xfe\x13"
 # Branches to the next instruction, of compilers that do not optimize.
 NEXT = (b"\x2b\0", b"\x38\0\0\0\0")
@@ -211,7 +211,7 @@ def _as_returned(
 
 
 def _computed_member(types: DotnetTypes, owner: int, name: str) -> tuple[Member, ...]:
-    # What the type itself has of that name: the length of a text, the count of a dictionary.
+    # What the type itself has of that name: the length of a string, the count of a dictionary.
     resolved = types.type(types.object(owner))
     if isinstance(resolved, SequenceType) and resolved.length.name == name:
         return (resolved.length,)

@@ -153,7 +153,7 @@ def table_entries(cursor: Cursor) -> list[int]:
         raise cursor.error("buckets that are not in order", base)  # each byte is read once
     data, found = bytes(cursor.data[base : base + bounds[-1]]), []
     at, end = bounds[0], bounds[-1]
-    # Buckets lie one behind the other. Tens of thousands of entries: most of them are a byte and
+    # Buckets lie one after the other. Tens of thousands of entries: most of them are a byte and
     # a number of three bytes, and four bytes are read at once.
     last = end - 4
     while at < end:
@@ -238,7 +238,7 @@ class ReadyToRun:
         return Address(number_at(self._functions.data, at, 4, True))
 
     def end(self, index: int) -> Address:
-        """The address behind a piece of code; where only begins are listed, the next one's."""
+        """The address after a piece of code; where only begins are listed, the next one's."""
         if self._stride == 12:
             at = self._functions.offset + index * self._stride + 4
             return Address(number_at(self._functions.data, at, 4, True))
@@ -463,7 +463,7 @@ class NativeCode(Protocol):
         """Relative address of the first byte of a piece of code."""
 
     def end(self, index: int, /) -> Address:
-        """The address behind it."""
+        """The address after it."""
 
     def instances(self) -> list[int]:
         """Offsets in the file of the entries for instantiations; empty where there are none."""

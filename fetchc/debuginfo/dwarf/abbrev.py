@@ -105,7 +105,7 @@ class Declaration:
     def position_of(self, attribute: int, data: bytes, at: int) -> int:
         """Where the value of an attribute that entries have starts, ``at`` the first value.
 
-        Behind the form that DW_FORM_indirect puts in front.
+        After the form that DW_FORM_indirect puts first.
         """
         place = self.index[attribute]
         start = interpreted(self.forms[:place], self.encoding)(data, at)
@@ -168,7 +168,7 @@ class DeclarationCache:
 
 
 def _attributes(data: bytes, at: int, encoding: Encoding) -> tuple[list[tuple[int, int, int]], int]:
-    # Attribute, form and constant up to the two zeros that end them, and the position behind.
+    # Attribute, form and constant up to the two zeros that end them, and the position after.
     attributes: list[tuple[int, int, int]] = []
     while True:
         attribute, at = read_uleb(data, at)
@@ -285,7 +285,7 @@ class AbbrevTable:
         at = skip_leb(data, start)
         if at - start > MAX_LEB128:  # the tag, which _those reads of every declaration
             raise ValueError("LEB128 number too long")
-        # Behind tag and children come pairs of numbers that are not 0, up to two zeros: the
+        # After tag and children come pairs of numbers that are not 0, up to two zeros: the
         # first two zeros, unless the first of them is a constant (DW_FORM_implicit_const) or
         # belongs to a number written longer than it is. Only then three zeros can stand there.
         end = data.find(b"\0\0", at + 1) + 2

@@ -101,7 +101,7 @@ def _rnglist(unit: Unit, offset: int) -> Iterator[Range]:
             start = unit.tables.address_at(reader.uleb())
             yield start, Address(start + reader.uleb())
         elif kind == c.DW_RLE_offset_pair:
-            # Go writes what lies in front of the base as a distance that wraps.
+            # Go writes what lies before the base as a distance that wraps.
             low, high = reader.uleb(), reader.uleb()
             yield Address((base + low) & highest), Address((base + high) & highest)
         elif kind == c.DW_RLE_start_end:

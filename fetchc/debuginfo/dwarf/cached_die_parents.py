@@ -97,7 +97,7 @@ class CachedMarks(Marks):
         )
 
     def before(self, position: int) -> tuple[int, Around]:
-        """The last marked entry in front of ``position`` or at it, else the first of all."""
+        """The last marked entry before ``position`` or at it, else the first of all."""
         start = super().before(position)
         at = bisect_right(self._outline_starts, position) - 1
         if at < 0 or self._outline_starts[at] <= start[0]:

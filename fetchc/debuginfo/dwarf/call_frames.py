@@ -167,7 +167,7 @@ class _Program:
         self.remembered: list[tuple[CfaRule, dict[int, Place]]] = []
 
     def run(self, cursor: Cursor, address: Address | None) -> None:
-        """Up to the end, or to the first row behind ``address``."""
+        """Up to the end, or to the first row after ``address``."""
         while not cursor.at_end():
             at = cursor.offset
             code = cursor.u8()
@@ -230,7 +230,7 @@ class _Program:
 
 
 def _block(cursor: Cursor) -> Cursor:
-    # A cursor on the expression that follows; the instruction's own goes behind it.
+    # A cursor on the expression that follows; the instruction's own goes after it.
     size = cursor.uleb()
     start = cursor.offset
     cursor.skip(size)
@@ -616,7 +616,7 @@ def _by_entries(frames: FrameSection, address: Address) -> Fde | None:
         length, offset_size = cursor.initial_length()
         offset = cursor.offset + length
         if length == 0:
-            continue  # the terminator of one object file; the linker may put more behind
+            continue  # the terminator of one object file; the linker may put more after
         cie_offset = frames.cie_offset(cursor, offset_size)
         if cie_offset is not None:
             low, high = frames.addresses(cursor, frames.cie(cie_offset))

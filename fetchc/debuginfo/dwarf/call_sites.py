@@ -150,12 +150,12 @@ def _named_register(expression: bytes) -> DwarfRegister | None:
 # Who calls a function, and what its registers contained at its entry.
 #
 # A register that a function has overwritten has its value of the entry in no place of the
-# function. But the address that the function returns to is behind a call, and the debug
+# function. But the address that the function returns to is after a call, and the debug
 # information of the caller tells of many calls what they pass: constants, addresses, values that
 # the caller keeps where the callee's unwind table finds them. So for each call there is another
 # place.
 #
-# All of it rests on that the frame was entered by the call in front of the return address. That
+# All of it rests on that the frame was entered by the call before the return address. That
 # call must be a direct one of this function, by its encoding as by its entry; and no chain of
 # tail calls may lead from the function into itself again, for such a call leaves the return
 # address as it is. Source: DWARF 5, sections 2.5.1.7 (DW_OP_entry_value) and 3.4; gdb has the
@@ -165,7 +165,7 @@ def _named_register(expression: bytes) -> DwarfRegister | None:
 _MOST_CALLS = 256  # of one function that are looked at
 _DEEPEST = 3  # frames: what a caller passes on may be what it was passed
 _MOST_SOUGHT = 64  # functions whose callers are looked for
-_MOST_FUNCTIONS = 64  # behind tail calls
+_MOST_FUNCTIONS = 64  # after tail calls
 _DW_CC_normal = 1
 
 
@@ -261,7 +261,7 @@ class _Search:
         return Caller(address, tuple(values), outer)
 
     def site(self, called: Function, address: Address) -> tuple[Address, Die, CallSite] | None:
-        """What is said of the call of ``called`` in front of ``address``, and of its function."""
+        """What is said of the call of ``called`` before ``address``, and of its function."""
         found = self.holding(Address(address - 1))
         if found is None:
             return None
@@ -380,13 +380,13 @@ class _Search:
 # What a file's code calls and takes the address of, by what is called: one pass for all
 # functions.
 #
-# Code names a place by an opcode and a distance of four bytes from behind them. Instructions have
+# Code names a place by an opcode and a distance of four bytes from their end. Instructions have
 # no mark of where they begin, so bytes that only look like one are found, too.
 
 _PF_X = 1
 _DISTANCE = record_layout(True, "i")
 _WORD = Struct("=Q")  # an element of the arrays
-_END = 1 << 64  # of all addresses; a segment behind it is damage
+_END = 1 << 64  # of all addresses; a segment beyond it is damage
 
 
 class CodeUses:
@@ -416,7 +416,7 @@ class CodeUses:
 
 
 class _Distances:
-    # What is named, and behind what: 16 bytes for each, half a million in 30 MB of code.
+    # What is named, and after what: 16 bytes for each, half a million in 30 MB of code.
     __slots__ = ("_behind", "_named")
 
     def __init__(self, elf: Elf, opcodes: Sequence[bytes]) -> None:
@@ -442,7 +442,7 @@ class _Distances:
         self._behind = behind
 
     def to(self, target: Address) -> Iterator[Address]:
-        """The addresses behind the distances that lead to ``target``, in order."""
+        """The ends of the distances that lead to ``target``, in order."""
         wanted = _WORD.pack(target)
         at = self._named.find(wanted)
         while at >= 0:

@@ -35,7 +35,7 @@ __all__ = ["DebugFiles", "DebugInfo", "Imports", "SupplementaryFile", "target"]
 class DebugFiles:
     """Lazy: files are opened where an entry, or a question about all of them, leads there.
 
-    They share one space of DieOffsets: those of further files follow behind the program's own.
+    They share one space of DieOffsets: those of further files follow after the program's own.
     """
 
     __slots__ = (

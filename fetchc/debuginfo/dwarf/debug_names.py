@@ -26,7 +26,7 @@ __all__ = ["StandardNames", "standard_names"]
 
 _VERSION = 5
 _COMPILE_UNIT, _TYPE_UNIT, _DIE_OFFSET = 1, 2, 3  # DW_IDX_*
-_GDB = b"GDB"  # its augmentations, with a version behind
+_GDB = b"GDB"  # its augmentations, with a version after it
 _LONGEST = 16  # bytes of a value: a signature has 8
 _HASH_START, _HASH_FACTOR, _HASH_MASK = 5381, 33, 0xFFFFFFFF
 

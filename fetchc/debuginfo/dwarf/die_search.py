@@ -67,7 +67,7 @@ class _Strings:
     __slots__ = ("_positions", "key")
 
     def __init__(self, key: bytes) -> None:
-        self.key = key  # with the NUL behind it
+        self.key = key  # with the NUL after it
         self._positions: dict[int, tuple[Section, list[int]]] = {}
 
     def offsets(self, section: Section | None) -> list[int]:

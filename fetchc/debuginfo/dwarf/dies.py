@@ -109,7 +109,7 @@ class Die:
 
     @property
     def stop(self) -> int:
-        """Position behind the entry's values, where its first child starts if it has any."""
+        """Position after the entry's values, where its first child starts if it has any."""
         if self._stop < 0:
             declaration = self.declaration
             if declaration.fixed >= 0:
@@ -294,7 +294,7 @@ class Die:
 # Marks: offsets in a unit at which entries start, and what is around them.
 #
 # A walk needs a start, and entries can only be walked forwards. So walks leave marks on their
-# way, and the next one starts at the last in front of what it looks for.
+# way, and the next one starts at the last before what it looks for.
 
 # Entries that a walk passes between two marks.
 STRIDE = 1024
@@ -315,7 +315,7 @@ class Marks:
         self.steps = 0
 
     def before(self, position: int) -> tuple[int, Around]:
-        """The last marked entry in front of ``position`` or at it, else the first of all."""
+        """The last marked entry before ``position`` or at it, else the first of all."""
         last = self._last
         at = max(bisect_right(self._starts, position) - 1, 0)
         start = self._starts[at]
@@ -343,7 +343,7 @@ class Marks:
 # ------------------------------------------------------------------------------
 # Walking the entries of a unit without decoding them.
 #
-# Entries stand one behind the other; a zero byte ends a list of children. Only two things are
+# Entries stand one after the other; a zero byte ends a list of children. Only two things are
 # asked of an entry: where it ends and, if DW_AT_sibling says so, where its subtree does.
 # Positions count from the start of the unit.
 
@@ -413,7 +413,7 @@ def entries(
 
 
 def skip_subtree(unit: Unit, at: int) -> int:
-    """The position behind the list of children that starts at ``at``."""
+    """The position after the list of children that starts at ``at``."""
     data = unit.data
     decoded = unit.table.decoded
     depth = 1
@@ -468,7 +468,7 @@ def ancestors(unit: Unit, position: int) -> list[int]:
 
 def _walked(unit: Unit, position: int) -> tuple[int, Around]:
     # The start of the entry whose bytes hold the position, and what is around it: from the last
-    # mark in front of it, over subtrees that end before it.
+    # mark before it, over subtrees that end before it.
     data = unit.data
     decoded = unit.table.decoded
     marks = unit.marks
@@ -525,7 +525,7 @@ def starts_before(data: bytes, at: int, shapes: Iterable[Shape]) -> Iterator[int
 def is_entry(unit: Unit, start: int) -> bool:
     """Whether an entry starts there: only a walk from the start of an entry can decide.
 
-    That DW_AT_sibling is where the subtree ends proves nothing: bytes in front of an entry
+    That DW_AT_sibling is where the subtree ends proves nothing: bytes before an entry
     may look like the code of another declaration whose last attributes are the same. In
     Debian's libc, dlerror_run and flush_cleanup are such functions.
     """

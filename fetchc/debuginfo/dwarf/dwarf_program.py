@@ -376,7 +376,7 @@ class DwarfProgram:
         return resolve_frame(found[0], cfa_at(self._elf, address, function.address)), found[1]
 
     def body_address(self, function: Function) -> Address:
-        """The first instruction behind the prologue, by the line table."""
+        """The first instruction after the prologue, by the line table."""
         key = function.die, function.address
         found = self._bodies.get(key)
         if found is None:

@@ -170,7 +170,7 @@ def is_own_frame_base(
 ) -> bool:
     """Whether ``base``, what DW_AT_frame_base describes, is the function's own at ``address``.
 
-    A base that is a register (LLVM's) is the caller's in front of the body of the function, and
+    A base that is a register (LLVM's) is the caller's before the body of the function, and
     again where the frame is taken down: there the call-frame information has another rule than in
     the body. Where it has none, the body's beginning counts. Where the body begins is read out of
     the whole line table: only bases that are registers have it asked for.

@@ -478,7 +478,7 @@ def _indexed(run: Run, operation: Operation) -> None:
 
 
 def _thread_local(run: Run, operation: Operation) -> None:
-    # GCC 12 writes some with the offset behind (DW_OP_form_tls_address, DW_OP_const8u; Debian's
+    # GCC 12 writes some with the offset after it (DW_OP_form_tls_address, DW_OP_const8u; Debian's
     # libc has them): the place is thread-local whatever comes on top.
     if run.stack:
         run.pop()

@@ -294,7 +294,7 @@ def interpreted(forms: tuple[int, ...], encoding: Encoding) -> Skipper:
 
 
 def skipper(forms: tuple[int, ...], encoding: Encoding) -> Skipper:
-    """A generated function (data, position of the first value) -> position behind the last.
+    """A generated function (data, position of the first value) -> position after the last.
 
     It raises one of forms.DAMAGED where the data ends.
     """
@@ -360,7 +360,7 @@ _LINES = {
 class IndexTables:
     """A unit's parts of the sections of tables.
 
-    Without an attribute that says where, the first part of a section is meant, which is behind the
+    Without an attribute that says where, the first part of a section is meant, which is after the
     header. Source: DWARF 5, section 7.3.5 defines that for split units; the same header sizes.
     """
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GdbNames", "gdb_names"]
 
-_VERSIONS = (8, 9)  # 9 has one more area, in front of the names
+_VERSIONS = (8, 9)  # 9 has one more area, before the names
 _HASH_FACTOR, _HASH_LESS, _HASH_STEP, _MASK = 67, 113, 17, 0xFFFFFFFF
 _UNIT_BITS, _KIND_AT, _KIND_BITS, _TYPE = 0xFFFFFF, 28, 7, 1
 _SCOPE = b"::"
@@ -73,7 +73,7 @@ class GdbNames:
                     yield self._unit(number, vector)
 
     def _qualified(self, name: bytes) -> Iterator[tuple[bytes, int]]:
-        # Names of the pool that are the name, or end in it behind a scope; and where they begin.
+        # Names of the pool that are the name, or end in it after a scope; and where they begin.
         for at in self._section.find_all(name + b"\0"):
             if at < self._pool:
                 continue

@@ -134,7 +134,7 @@ def type_spellings(info: DebugInfo, name: str, home: Die | None) -> Iterator[tup
 
 
 def _without_modifiers(name: str) -> str:
-    # Behind any number of `*`, `[]`, `[12]` and `chan `.
+    # After any number of `*`, `[]`, `[12]` and `chan `.
     at = 0
     while True:
         if name.startswith("*", at):

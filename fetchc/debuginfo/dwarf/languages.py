@@ -100,7 +100,7 @@ def is_go(unit: Unit) -> bool:
 
 
 def is_rust(unit: Unit) -> bool:
-    """Whether structures may be Rust's texts, slices and enums."""
+    """Whether structures may be Rust's strings, slices and enums."""
     return unit.language == dw.DW_LANG_Rust
 
 

@@ -425,7 +425,7 @@ def _run(cursor: Cursor, header: Header, largest: int, from_zero: bool) -> Itera
 
 
 def body_address(info: DebugInfo, die: Die, start: Address) -> Address:
-    """The first instruction behind the prologue of a function that starts at ``start``.
+    """The first instruction after the prologue of a function that starts at ``start``.
 
     Marked by prologue_end; else the next statement after the first row. That GCC's
     second row is where unoptimized code has stored its parameters was measured, not

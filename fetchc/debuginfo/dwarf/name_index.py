@@ -209,7 +209,7 @@ class NameIndex:
 
 
 def _key(name: str) -> bytes | None:
-    # None of a text that no bytes of a file stand for.
+    # None of a string that no bytes of a file stand for.
     try:
         return name.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:

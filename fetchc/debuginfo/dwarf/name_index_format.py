@@ -1,6 +1,6 @@
 """The name index as bytes: types and variables by name, then functions by name.
 
-Behind the header come, of types and variables: the names in their order, and the first row of
+After the header come, of types and variables: the names in their order, and the first row of
 each; DieOffset, scope and tag of each row; the scope around each scope, and the names of scopes.
 Then of functions: the names in their order, the first row of each, and the rows, each a DieOffset
 and the kind of entry as one number.
@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 # ------------------------------------------------------------------------------
-# Columns of numbers, and texts in order: as bytes, and read where they are mapped.
+# Columns of numbers, and strings in order: as bytes, and read where they are mapped.
 #
 # Numbers have this machine's byte order; what follows a column starts at a multiple of eight.
 
@@ -111,7 +111,7 @@ class Column:
 
 
 class Texts:
-    """``count`` texts one behind the other, in front of them where each starts."""
+    """``count`` strings one after the other, before them where each starts."""
 
     __slots__ = ("_at", "_source", "_starts", "count", "end")
 
@@ -134,7 +134,7 @@ class Texts:
         return [pool[start:end] for start, end in pairwise(starts)]
 
     def find(self, text: bytes) -> int:
-        """The number of ``text``, -1 where it is missing, of texts that are sorted."""
+        """The number of ``text``, -1 where it is missing, of strings that are sorted."""
         low, high = 0, self.count
         while low < high:
             middle = (low + high) // 2
@@ -449,7 +449,7 @@ class Scan:
         return self.scopes.setdefault((around, name), len(self.scopes))
 
     def found(self) -> Found:
-        """All that is found, of numbers, texts and what holds them: marshal takes it."""
+        """All that is found, of numbers, strings and what holds them: marshal takes it."""
         rows = self.gathered.rows
         return self.seen, list(self.scopes), rows, self.whole, self.function_coverage
 

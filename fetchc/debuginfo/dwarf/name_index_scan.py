@@ -382,7 +382,7 @@ def _astray(unit: Unit, target: int, start: int) -> DebugInfoError:
 
 
 def _behind(unit: Unit, declaration: Declaration, data: bytes, at: int) -> int:
-    # Behind the children of an entry that does not say where its sibling is.
+    # After the children of an entry that does not say where its sibling is.
     values = at + declaration.fixed if declaration.fixed >= 0 else declaration.skip(data, at)
     return dies.skip_subtree(unit, values)
 

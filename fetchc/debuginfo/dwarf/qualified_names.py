@@ -48,7 +48,7 @@ __all__ = [
 
 CLASSES = frozenset({DW_TAG_structure_type, DW_TAG_class_type, DW_TAG_union_type})
 SCOPES = CLASSES | {DW_TAG_namespace, DW_TAG_enumeration_type}
-# clang puts them in front of all that a class has.
+# clang puts them before all that a class has.
 PARAMETERS = frozenset(
     {
         DW_TAG_template_type_param,
@@ -140,7 +140,7 @@ def parts(name: str) -> list[str]:
 
 
 def last_part(name: str) -> str:
-    """The name without the scopes in front of it."""
+    """The name without the scopes before it."""
     return parts(name)[-1]
 
 

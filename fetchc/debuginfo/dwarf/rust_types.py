@@ -80,7 +80,7 @@ def structure(types: TypeTable, die: Die) -> Type:
 
 
 def _wide(types: TypeTable, struct: StructType, data: Member, length: Member) -> Type:
-    # Of a text or slice; what else is as wide (a pointer to counters and a text) stays two words.
+    # Of a string or slice; others that wide (a pointer to counters and a string) stay two words.
     pointed = _pointed(struct.name)
     words = (data, Member(length.name, length.type, length.offset, also=_LENGTH))
     pointer = types.type(data.type)
@@ -212,7 +212,7 @@ def library_type(types: TypeTable, die: Die, struct: StructType) -> Type | None:
 def unsized_text(
     types: TypeTable, struct: StructType, pointed: str, words: tuple[Member, Member]
 ) -> Type | None:
-    """A reference to a text of another type than ``str``; None of other references."""
+    """A reference to a string of another type than ``str``; None of other references."""
     for raw in _entries("unsized"):
         if pointed in raw["names"]:
             if raw["kind"] == "text":
@@ -307,7 +307,7 @@ def _with_notation(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> 
 
 
 def _reference_counted(types: TypeTable, die: Die, struct: StructType, raw: Raw) -> Type | None:
-    # A pointer to counters and, behind them, the object; with a length where that has none.
+    # A pointer to counters and, after them, the object; with a length where that has none.
     found = _found(types, die, raw["data"])
     pointer = None if found is None else types.type(found.type)
     if found is None:
@@ -325,7 +325,7 @@ def _reference_counted(types: TypeTable, die: Die, struct: StructType, raw: Raw)
 def _counted_sequence(
     types: TypeTable, struct: StructType, found: Member, wide: Type | None, raw: Raw
 ) -> Type | None:
-    # Rc<str> and Rc<[T]>: the text or the elements begin behind the counters.
+    # Rc<str> and Rc<[T]>: the text or the elements begin after the counters.
     if not isinstance(wide, StructType) or len(wide.members) != 2:
         return None
     data, length = wide.members

@@ -109,7 +109,7 @@ def _clones(elf: Elf, name: str) -> list[Symbol]:
 
 
 def _is_clone(suffix: bytes) -> bool:
-    # .isra.0, .constprop.0.isra.0, .llvm.1234: marks, each with any count of numbers behind it.
+    # .isra.0, .constprop.0.isra.0, .llvm.1234: marks, each with any count of numbers after it.
     _, *parts = suffix.split(b".")
     return parts[0] in CLONES and all(part in CLONES or part.isdigit() for part in parts)
 

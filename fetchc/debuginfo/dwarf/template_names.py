@@ -1,7 +1,7 @@
 """Names of C++ template instances whose DW_AT_name has no arguments.
 
 clang's ``-gsimple-template-names`` calls each instance of ``Box`` by that name alone, and leaves
-the arguments to the entries below it: the first children, in front of all members. They are
+the arguments to the entries below it: the first children, before all members. They are
 spelled as clang spells them without the option. Sources: LLVM's DwarfUnit::constructTypeDIE
 (addTemplateParams comes first) and DWARFTypePrinter; clang 14 and 22.
 """

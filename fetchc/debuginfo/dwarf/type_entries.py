@@ -205,7 +205,7 @@ class TypeTable:
         return die
 
     def stripped(self, die: Die) -> Die | None:
-        """Behind typedefs and qualifiers; None for void."""
+        """The type without typedefs and qualifiers; None for void."""
         last = die
         for step in self._steps(die, (DW_AT_type,)):
             if last.tag not in TRANSPARENT:

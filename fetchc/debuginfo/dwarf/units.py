@@ -329,7 +329,7 @@ _NOT_PLAIN = 0xFFFFFFF0  # from here on, a unit's length is an escape (DWARF 5, 
 class UnitSection:
     """A section of units: .debug_info or, with ``types``, .debug_types of one file.
 
-    ``base`` is the DieOffset of its start, ``end`` that behind it.
+    ``base`` is the DieOffset of its start, ``end`` that after it.
     """
 
     __slots__ = ("_looked", "_next", "_starts", "base", "end", "section", "sections", "types")
@@ -345,7 +345,7 @@ class UnitSection:
         self._looked = section.size < _BIG  # for cached ones
 
     def _extend(self, past: int) -> None:
-        # Hop over unit headers until one starts behind ``past``, or the section ends.
+        # Hop over unit headers until one starts after ``past``, or the section ends.
         if not self._looked:
             self._look()
         section, base = self.section, self.base
@@ -388,7 +388,7 @@ class UnitSection:
             at += 1
 
     def start_before(self, offset: int) -> int | None:
-        """The last header at or in front of ``offset``; None where the first is behind it."""
+        """The last header at or before ``offset``; None where the first is after it."""
         self._extend(offset)
         at = bisect_right(self._starts, offset) - 1
         return None if at < 0 else self._starts[at]

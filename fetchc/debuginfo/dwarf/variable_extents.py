@@ -113,7 +113,7 @@ def _disjoint(parts: list[Part]) -> list[Part]:
 def _split(start: Address, end: Address, parts: list[Part]) -> Iterator[Part]:
     # [start, end) cut at the borders of disjoint ``parts``; None where none of them is.
     first, last = 0, len(parts)
-    while first < last:  # the first part that ends behind ``start``
+    while first < last:  # the first part that ends after ``start``
         middle = (first + last) // 2
         if parts[middle][1] <= start:
             first = middle + 1

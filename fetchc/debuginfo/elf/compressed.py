@@ -272,7 +272,7 @@ class ZlibInflater(StreamInflater):
         return piece
 
     def _finish(self) -> None:
-        # The deflate data ends behind its last byte: zlib sees it when asked for one more.
+        # The deflate data ends after its last byte: zlib sees it when asked for one more.
         while not self._stream.eof:
             if not self._tail:
                 stop = min(self._at + _CHUNK, self._end)

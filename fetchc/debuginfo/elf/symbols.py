@@ -110,7 +110,7 @@ class SymbolTable:
         return found
 
     def beginning(self, prefix: bytes) -> list[bytes]:
-        """Strings that begin with ``prefix``, which a dot ends, and are short behind it.
+        """Strings that begin with ``prefix``, which a dot ends, and are short after that.
 
         Also what is the end of another string: whether a symbol has that name is to be asked.
         """

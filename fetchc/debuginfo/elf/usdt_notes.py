@@ -2,7 +2,7 @@
 
 A note has the address of the probed instruction, the address that the section ``.stapsdt.base``
 had when the program was linked, that of a counter by which the program knows that somebody looks
-(0 for none), and three texts: provider, name, arguments. A tool that moves the program later
+(0 for none), and three strings: provider, name, arguments. A tool that moves the program later
 (prelink) moves the section, and does not change notes: all addresses move by the difference.
 Source: the wiki of SystemTap, UserSpaceProbeImplementation; sys/sdt.h of systemtap-sdt-dev 4.8.
 """
@@ -60,7 +60,7 @@ def _probe(elf: Elf, data: bytes, at: int, end: int) -> StaticProbe:
     address, base, semaphore = [_word(elf, data, at + width * each, width) for each in range(3)]
     texts = data[at + 3 * width : end].split(b"\0")
     if len(texts) != 4 or texts[3] or not texts[0] or not texts[1]:
-        raise _broken(elf, at + 3 * width, "a note without its three texts")
+        raise _broken(elf, at + 3 * width, "a note without its three strings")
     provider, name, arguments = [text.decode("utf-8", "surrogateescape") for text in texts[:3]]
     now = elf.section_address(BASE)
     moved = 0 if now is None or not base else now - base

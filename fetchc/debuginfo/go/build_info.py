@@ -20,7 +20,7 @@ __all__ = ["build_info", "build_strings"]
 
 _LABEL = ".go.buildinfo"
 _MAGIC = b"\xff Go buildinf:"
-_HEADER = 32  # bytes in front of strings that are inline
+_HEADER = 32  # bytes before strings that are inline
 _ALIGNMENT = 16
 _INLINE = 2  # of the flags: the strings themselves follow, from 1.18 on
 _LONGEST = 1 << 20  # bytes of a string: a program of 1,000 modules has 100 kB

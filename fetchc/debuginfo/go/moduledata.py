@@ -47,7 +47,7 @@ class Module(Record):
 
     The types' descriptors and names are from ``types`` to ``end``. ``listed`` are the types that
     the file lists (address, count of 4-byte offsets), ``tables`` the interface tables (address,
-    count of pointers); from 1.27 on the descriptors stand one behind the other in the first
+    count of pointers); from 1.27 on the descriptors stand one after the other in the first
     ``described`` bytes, and the tables themselves in (address, bytes) ``itabs``.
     """
 
@@ -149,7 +149,7 @@ def _read(memory: Memory, address: int) -> Module:
 
 _SHT_RELA = 4
 _ELSEWHERE = 1 << 63
-"""Where a word that another file fills in leads: behind this, there is no program's data."""
+"""Where a word that another file fills in leads: after this, there is no program's data."""
 
 
 class Memory:
@@ -193,7 +193,7 @@ class Memory:
         return self.number(address, self.word_bytes, label) if found is None else found
 
     def words(self, address: int, count: int, label: str) -> tuple[int, ...]:
-        """``count`` machine words one behind the other."""
+        """``count`` machine words one after the other."""
         size = self.word_bytes
         raw = self.take(address, count * size, label)
         plain = record_layout(self.little, f"{count}{'Q' if size == 8 else 'I'}").unpack(raw)
@@ -258,7 +258,7 @@ class Memory:
 # What is written in assembly lists no parameters. Its Go declaration is compiled to a wrapper,
 # from Go 1.17 on, and linked where a function value needs it: calls by name go straight to
 # assembly. The linker gives both the name of the function, and the one by the stack convention
-# ``.abi0`` behind it.
+# ``.abi0`` after it.
 #
 # Source: Go, src/cmd/compile/internal/ssagen/abi.go (makeABIWrapper); src/cmd/link/internal/ld
 # (symtab.go, mangleABIName).

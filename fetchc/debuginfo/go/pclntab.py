@@ -81,7 +81,7 @@ class FunctionTable:
         relative = self.format >= 18
         self._entry_bytes = 4 if relative else word
         self.count = self._header(0)
-        # Words of the header in front of where the parts are.
+        # Words of the header before where the parts are.
         parts = 3 if relative else 2
         self.names = 0 if self.format == 2 else self._header(parts)
         self.functions = 0 if self.format == 2 else self._header(parts + 4)
@@ -231,7 +231,7 @@ class FunctionTable:
         return Row(self._name(row), Address(entry), row)
 
     def fields(self, row: Row) -> Cursor:
-        """A cursor behind a row's entry and name: at the bytes of its arguments."""
+        """A cursor after a row's entry and name: at the bytes of its arguments."""
         return self.window.cursor(row.offset + self._entry_bytes + 4)
 
     def is_assembly(self, row: Row) -> bool | None:

@@ -1,7 +1,8 @@
 """Names of Go's type descriptors: types by name, and the names that tell them apart.
 
-Nothing lists types by name; but a type's name is in the file as a text, and its descriptor has the
-text's offset. So both are searched for as bytes, and what is found is read as what it should be.
+Nothing lists types by name; but a type's name is in the file as a string, and its descriptor has
+the string's offset. So both are searched for as bytes, and what is found is read as what it should
+be.
 """
 
 from __future__ import annotations
@@ -248,7 +249,7 @@ def escaped_path(path: str) -> str:
 
 _LONGEST = 256  # bytes of a package's name; people's are short
 _IN_NAMES = frozenset(b"_*" + bytes(range(0x80, 0x100)))  # beside letters and digits
-_MODIFIERS = 100  # `*` and `[]` in front of a name
+_MODIFIERS = 100  # `*` and `[]` before a name
 _FLAGS = 1 << 4  # and above: no name has such flags
 
 
@@ -283,7 +284,7 @@ def _unmodified(shapes: Shapes, name: str, package: str) -> Iterator[TypeId]:
 
 
 def _modifier(name: str) -> tuple[str | None, str]:
-    # `*`, `[]` or `12` of `[12]`, and the type behind it.
+    # `*`, `[]` or `12` of `[12]`, and the type after it.
     if name.startswith("*"):
         return "*", name[1:].lstrip()
     if name.startswith("["):
@@ -392,7 +393,7 @@ def _is_of(descriptors: Descriptors, one: Descriptor, package: str) -> bool:
 
 
 def _ending(descriptors: Descriptors, ending: str) -> Iterator[Descriptor]:
-    """Types with a name that ends so, behind the name of a package and nothing else."""
+    """Types with a name that ends so, after the name of a package and nothing else."""
     needle = ending.encode("utf-8", "surrogateescape")
     window, size = _names(descriptors)
     for at in window.find_all(needle):
@@ -430,7 +431,7 @@ def _names(descriptors: Descriptors) -> tuple[Section, int]:
 
 
 def _beginning(descriptors: Descriptors, before: bytes, length: int) -> int | None:
-    """Offset in ``before`` of the name whose text, of ``length`` bytes, is right behind it."""
+    """Offset in ``before`` of the name whose text, of ``length`` bytes, is right after it."""
     if descriptors.short_lengths:
         header = encode_number(length, 2, False)
     else:
@@ -440,7 +441,7 @@ def _beginning(descriptors: Descriptors, before: bytes, length: int) -> int | No
 
 
 def _described(descriptors: Descriptors, name: int) -> Iterator[Descriptor]:
-    """The descriptors that refer to the name at that offset: behind four words and 8 bytes."""
+    """The descriptors that refer to the name at that offset: after four words and 8 bytes."""
     memory = descriptors.memory
     window, size = _names(descriptors)
     behind = 4 * memory.word_bytes + 8

@@ -38,7 +38,7 @@ _BYTES |= {FLOAT32: 4, FLOAT64: 8, COMPLEX64: 8, COMPLEX128: 16}
 _WORDS = {INT: 1, 7: 1, UINTPTR: 1, CHANNEL: 1, FUNCTION: 1, INTERFACE: 2, MAP: 1, POINTER: 1}
 _WORDS |= {SLICE: 3, STRING: 2, UNSAFE: 1}
 _WIDEST_ALIGNMENT = 16
-# Words behind the common part, by kind; those of maps differ between versions.
+# Words after the common part, by kind; those of maps differ between versions.
 _OWN_WORDS = {ARRAY: 3, CHANNEL: 2, FUNCTION: 1, INTERFACE: 4, POINTER: 1, SLICE: 1, STRUCT: 4}
 
 
@@ -127,7 +127,7 @@ class Descriptors:
         if one.kind == ARRAY:
             end = one.count * parts[0].size
         elif one.kind == STRUCT:
-            # Behind a last field of no bytes there is one of padding.
+            # After a last field of no bytes there is one of padding.
             end = max([each.offset + self.at(each.type).size for each in one.fields], default=0)
         if not end <= one.size <= end + (_WIDEST_ALIGNMENT if one.fields else 0):
             raise self.error(f"a type of {one.size} bytes, whose parts end at {end}", one.address)
@@ -219,7 +219,7 @@ class Descriptors:
         try:
             return flags, memory.take(start, length, LABEL).decode()
         except UnicodeDecodeError:
-            raise self.error("a name that is no text", address) from None
+            raise self.error("a name that is not UTF-8", address) from None
 
     def _name_length(self, address: int) -> tuple[int, int]:
         # An unsigned LEB128 number, and its bytes. A name at the end may be shorter than three.

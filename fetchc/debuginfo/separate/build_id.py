@@ -108,7 +108,7 @@ def _supplementary(image: Image) -> tuple[str, str] | None:
     section = image.open_section(".debug_sup")
     if section is None:
         return None
-    reader = section.cursor(3)  # behind the version, and whether it is the shared file
+    reader = section.cursor(3)  # after the version, and whether it is the shared file
     name = os.fsdecode(reader.cstring())
     return name, reader.take(reader.uleb()).hex()
 

@@ -1,7 +1,7 @@
 """A filter as what an eBPF program computes at a hit, of the fields that the hit's record has.
 
-A text is compared byte by byte, eight at a time, with its NUL: no loop, and no buffer. What is
-behind the end of a shorter one may not be there; such a hit is recorded, and the reader says.
+A string is compared byte by byte, eight at a time, with its NUL: no loop, and no buffer. What is
+after the end of a shorter one may not be there; such a hit is recorded, and the reader says.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Passing", "passing"]
 
 _WORD_BYTES = 8
-_LONGEST = 64  # bytes of a text; each eight of them are a call
+_LONGEST = 64  # bytes of a string; each eight of them are a call
 _MASK = (1 << 64) - 1
 _SPECIAL = frozenset("*?[]\\")  # in a glob
 _AS_STORED = ("integer", "duration", "enum", "pointer", "char", "bool", "text")
@@ -154,7 +154,7 @@ def _wanted(condition: Condition) -> tuple[str, bool] | None:
 
 
 def _of_words(string: StringWords, condition: Condition) -> Passing | None:
-    # Behind the end of the string are zeros.
+    # After the end of the string are zeros.
     found = _wanted(condition)
     if found is None or "\0" in found[0]:
         return None
@@ -190,7 +190,7 @@ def _of_time(condition: Condition) -> Passing | None:
 def _of_length(
     string: StoredString, length: Numeral, size: int, condition: Condition
 ) -> Passing | None:
-    # A text of so many bytes: they are read where it has as many as the constant, or begins so.
+    # A string of so many bytes: they are read where it has as many as the constant, or begins so.
     found = _wanted(condition)
     if found is None or found == ("", True) or len(found[0]) + found[1] > size:
         return None
@@ -208,7 +208,7 @@ def _of_length(
 
 
 def _of_array(string: StoredString, limit: int, condition: Condition) -> Passing | None:
-    # A text up to its NUL, which an array that is full does not have.
+    # A string up to its NUL, which an array that is full does not have.
     constant = condition.constant
     if not isinstance(constant, str) or not constant.isascii() or "\0" in constant:
         return None
@@ -247,7 +247,7 @@ def _compared(plan: Plan, fetches: Mapping[str, Fetch], condition: Condition) ->
 def _text(start: Part, symbol: str, constant: str, limit: int | None = None) -> Term | None:
     wanted = constant.encode("ascii")
     if symbol == "~" and wanted[:1] == b"*":
-        return None  # the end of a text, or the middle: the reader finds it
+        return None  # the end of a string, or the middle: the reader finds it
     if symbol == "~" and wanted[-1:] == b"*":
         wanted = wanted[:-1]
     else:

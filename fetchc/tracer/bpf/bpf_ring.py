@@ -1,7 +1,7 @@
 """The BPF ring buffer, read as the buffers of tracefs are: records in the order of time.
 
 Source: kernel/bpf/ringbuf.c and Documentation/bpf/ringbuf.rst. The consumer's position is in a page
-that can be written; behind it are the producer's and the data, twice in a row, so that no record
+that can be written; after it are the producer's and the data, twice in a row, so that no record
 wraps. A record has a header: 31 bits of length with two flags, and the offset of its page.
 """
 
@@ -42,13 +42,13 @@ class BpfRing(Ring):
     """A reader of one ring buffer of all processors.
 
     Records are in the order in which their room was reserved; each gets its time a moment later.
-    One that is not complete hides those behind it. ``barrier`` orders loads and stores where the
-    machine does not: the producer's position, then heads, then what is behind them, and the
+    One that is not complete hides those after it. ``barrier`` orders loads and stores where the
+    machine does not: the producer's position, then heads, then what is after them, and the
     consumer's position last.
     """
 
     split: Callable[[Sample], Sample] | None = None
-    """Takes the stack, where records end with one, from behind the record."""
+    """Takes the stack, where records end with one, from after the record."""
 
     mappings: PerfRing | None = None
     """What the mappings of processes change by is read from there at the same time."""
@@ -108,7 +108,7 @@ class BpfRing(Ring):
         self._idle = newest is None and not hidden
         self.more = bool(self._pieces) or not (is_empty or hidden)
         if hidden:
-            # It may be older than those in front of it, but not than the last time without one.
+            # It may be older than those before it, but not than the last time without one.
             limit = min(limit, self._clear - self._settle)
         if self.more:
             limit = min(limit, (self._clear if newest is None else newest) - self._settle)

@@ -168,7 +168,7 @@ def stored(leaf: Leaf, fetches: Fetches, when: Term | None = None) -> tuple[Term
         return None
     size = leaf.size or fixed_bytes(element)
     if leaf.offset + size > fixed_bytes(fetch.store):
-        return None  # in a field behind it
+        return None  # in a field after it
     if isinstance(value, Deref):
         return _load(value, leaf.offset, size, when), size
     if (place := place_in_context(value)) is not None:

@@ -228,7 +228,7 @@ def _of_time(step: int) -> Term:
 
 
 def _used_texts(plan: Plan) -> set[str]:
-    """All texts in the shapes of a plan's values, the names of the fields that they need."""
+    """All strings in the shapes of a plan's values, the names of the fields that they need."""
     return {text for one in plan.values for text in texts_in(one.shape)}
 
 

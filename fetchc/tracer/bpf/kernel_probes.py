@@ -2,7 +2,7 @@
 
 A definition of tracefs says what is probed. A program at an event (``e``) has the event's record,
 one at a tracepoint (``t``) the arguments that the kernel passes there, 64 bits each. So has one at
-a function without a breakpoint (``f``), and at its return the result behind them. That is cheaper
+a function without a breakpoint (``f``), and at its return the result after them. That is cheaper
 than a breakpoint, and misses no call: it takes the place of an entry or return probe (``p``,
 ``r``), too, where the kernel's BTF has the function and nothing else is read. Others have a
 breakpoint, and their programs the registers.
@@ -47,7 +47,7 @@ _ARGUMENTS = 12  # of a tracepoint, at most: MAX_BPF_FUNC_ARGS, include/linux/bp
 _SYSCALLS = "syscalls"  # the group whose records a program does not have, but their fixed part
 _WITHOUT_BREAKPOINT = ("entry", "return")
 _WORD_BYTES = 8
-_OF_MODULE = "kernel:"  # in front of its name
+_OF_MODULE = "kernel:"  # before its name
 _FOR_TESTS = "bpf_fentry_test1"
 _FUNCTION = re.compile(r"(?P<name>[^+%]+)(?:\+(?P<offset>0x[0-9a-f]+|\d+))?(?P<returns>%return)?")
 

@@ -1,6 +1,6 @@
 """Values of a call's entry, which its return has: numbers and strings, as words of 64 bits.
 
-A string is up to eight words, with zeros behind its end; one with a length has that in front of
+A string is up to eight words, with zeros after its end; one with a length has that before
 them. The entry of a call with a longer string is recorded, as one whose memory cannot be read.
 """
 
@@ -153,7 +153,7 @@ def _of_length(start: Deref, length: Term) -> list[Term]:
     for at in range(0, _LONGEST, _WORD_BYTES):
         rest = calculate("sub", length, at)
         word = _word(start, at, calculate("lt", at, length))
-        # Of the last word the bytes behind the end are left out.
+        # Of the last word the bytes after the end are left out.
         bits = calculate(
             "mul",
             calculate("lt", rest, _WORD_BYTES),

@@ -98,7 +98,7 @@ class ProgramRefused(Exception):
     """
 
     def __init__(self, error: OSError, log: Sequence[str]) -> None:
-        # Behind them are statistics. A line about an instruction begins with its number.
+        # After them are statistics. A line about an instruction begins with its number.
         lines = [line for line in log if line and not line.startswith(_STATISTICS)]
         self.said = lines[-1] if lines else os.strerror(error.errno or 0)
         numbers = [line.partition(":")[0] for line in lines]
@@ -232,7 +232,7 @@ class Bpf:
         number = 0
         while True:
             following = ctypes.create_string_buffer(struct.pack("=III", number, 0, 0), 12)
-            self._bpf_in(_BTF_GET_NEXT_ID, following)  # ENOENT behind the last one
+            self._bpf_in(_BTF_GET_NEXT_ID, following)  # ENOENT after the last one
             number = struct.unpack_from("=I", following, 4)[0]
             try:
                 types = self._bpf(_BTF_GET_FD_BY_ID, struct.pack("=I", number))

@@ -255,5 +255,5 @@ def base(name: str) -> Base:
 
 
 def of_reader(reader: str) -> tuple[str, ...]:
-    """The names of a reader's bases: those in front of whose slash it stands."""
+    """The names of a reader's bases: those before whose slash it stands."""
     return tuple(name for name in BASES if name.partition("/")[0] == reader)

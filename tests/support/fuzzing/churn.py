@@ -75,7 +75,7 @@ def _churned(tracefs: Tracefs, binary: str, count: int) -> Iterator[None]:
 
 
 def rounds(seed: int, first: int, count: int) -> Generator[str | dict[str, object], None, None]:
-    """The name of each round, and behind it what it finds."""
+    """The name of each round, and after it what it finds."""
     tracefs = find_tracefs()
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", folder)

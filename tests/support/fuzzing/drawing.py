@@ -62,12 +62,12 @@ def draw(source: random.Random, files: dict[str, bytes], targets: Sequence[Targe
         edit = _one(source, files, source.choice(alike) if number else first)
         end = edit.at + max(len(edit.was), 1)
         place = edit.file, edit.section
-        # Where one change moves what is behind it, the next would meet other bytes.
+        # Where one change moves what is after it, the next would meet other bytes.
         if any((f, s) == place and (at < end and edit.at < e) for f, s, at, e in taken):
             continue
         taken.append((*place, edit.at, end))
         edits.append(edit)
-    # From the end to the front: a change of length leaves what is in front of it in place.
+    # From the end to the front: a change of length leaves what is before it in place.
     return sorted(edits, key=lambda edit: (edit.file, edit.section, -edit.at))
 
 

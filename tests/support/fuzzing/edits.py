@@ -102,7 +102,7 @@ def _edited(edit: Edit, held: bytes) -> bytes:
 
 
 def _replaced(raw: bytes, found: Header, new: bytes) -> bytes:
-    # In its place where it fits, else behind the end of the file.
+    # In its place where it fits, else after the end of the file.
     if found.flags & COMPRESSED:
         new = struct.pack("<IIQQ", 1, 0, len(new), 1) + zlib.compress(new)
     elif raw[found.offset : found.offset + 4] == b"ZLIB":

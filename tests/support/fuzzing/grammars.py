@@ -1,4 +1,4 @@
-"""Texts drawn from the grammars: every option that takes a text gets what its grammar can say.
+"""Texts drawn from the grammars: every option that takes a string gets what its grammar can say.
 
 A derivation of ``grammar/*.lark`` at random, of which now and then a word is left out, doubled,
 or replaced by one of another grammar. ``python -m tests.support.fuzzing.grammars MINUTES SEED``
@@ -72,7 +72,7 @@ CONSTANTS = ("1", "-1", '"a*"', r'"\x"', r'"\x41"', '"', "'q'", "true", "nil", "
 PROGRAMS = ("c/layouts/bin/gcc-O2-dwarf5", "go/dnsforward/bin/go1.27", "cpp/addressbook/bin/g++-O0",
             "rust/requests/bin/rustc-O0", "dotnet/echo/bin/sample.dll",
             "go/stripped/bin/go1.22")  # fmt: skip
-# By the attribute of an option, the grammar of its texts; "filter" is of this module.
+# By the attribute of an option, the grammar of its strings; "filter" is of this module.
 TEXTS = {
     "expr": "expression", "histograms": "expression", "sums": "expression", "by": "expression",
     "linear": "expression", "count_by": "expression", "watched": "expression",
@@ -154,7 +154,7 @@ def _derived(source: random.Random, name: str, rule: str, depth: int) -> Iterato
 
 
 def drawn(source: random.Random, grammar: str) -> str:
-    """A text of that grammar, most often a sound one."""
+    """A string of that grammar, most often a sound one."""
     if grammar == "name":
         return source.choice(
             (*NAMES, *NUMBERS, "6.1", "arm64", "*", "main.*", "struct record.list")
@@ -181,7 +181,7 @@ def drawn(source: random.Random, grammar: str) -> str:
 
 
 def unlike() -> set[str]:
-    """Options that take a text of which nothing here is drawn."""
+    """Options that take a string of which nothing here is drawn."""
     texts = {one.attribute for one in OPTIONS.values() if one.metavar and not one.number}
     chosen = {one.attribute for one in OPTIONS.values() if one.choices}
     return texts - chosen - FILES - set(TEXTS)
@@ -215,7 +215,7 @@ def found(seed: int, first: int, count: int) -> Iterator[tuple[list[str], str]]:
         for number in range(first, first + count):
             words = line(random.Random(f"{seed} {number}"))
             wrong = _traced(words) if words[0] == "trace" else fault(ask(words), words)
-            # Where a text is refused before a file is read, an error names none.
+            # Where a string is refused before a file is read, an error names none.
             if wrong is not None and not re.match(r"no (place|word)", wrong):
                 yield words, wrong
     finally:

@@ -164,7 +164,7 @@ def gdb_index() -> bytes:
 
 
 def gdb_index_of_one_name() -> bytes:
-    """The same, but what is in front of a name has no end for 4 MB."""
+    """The same, but what is before a name has no end for 4 MB."""
     raw = gdb_index()
     held = content(raw, ".gdb_index")
     at = held.rindex(b"record\0")

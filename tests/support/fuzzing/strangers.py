@@ -1,7 +1,7 @@
 """Processes and containers that lie in wait for a root who looks at them.
 
 A round starts one, asks fetchc about it, and ends it. It finds: an answer that does not come, a
-status or a text that is not proper, a file that was written or read where none may be.
+status or a string that is not proper, a file that was written or read where none may be.
 """
 
 from __future__ import annotations

@@ -229,7 +229,7 @@ def test_a_member_more_aligned_than_what_is_stated() -> None:
     outer = struct(table, 32, (t["int"], 0), (empty, 32), alignment=16)
     long_struct = struct(table, 24, (t["long"], 0), (t["long"], 8), (t["long"], 16))
     placed = parameter_places(table.program, C, [long_struct, outer, long_struct], ())
-    # The first argument on the stack is the word behind the return address.
+    # The first argument on the stack is the word after the return address.
     assert placed == (stack(8), stack(8 + 32), stack(8 + 64))
     # Without a gap it may be packed as well: struct { long double m; } ... aligned(4).
     unsaid = struct(table, 16, (t["long double"], 0), alignment=4)
@@ -377,7 +377,7 @@ def span(table: TypeTable, element: TypeId) -> TypeId:
 @pytest.mark.parametrize("net", [NET9, NET8, MONO])
 def test_dotnet_has_slots_of_eight_bytes_on_the_stack(net: Convention) -> None:
     # StringBuilder.AppendFormat(IFormatProvider, CompositeFormat, __Canon, int, int, Span) of
-    # .NET 9 with `this`, and a parameter more: the Span is behind the last int.
+    # .NET 9 with `this`, and a parameter more: the Span is after the last int.
     table = TypeTable()
     word = table.add(IntType("long", ByteSize(8), True))
     ones = [word] * 7

@@ -154,7 +154,7 @@ def test_results() -> None:
     byte = go.number(1)
     four = go.array(byte, 4, 4)
     assert result_places(go.program, REGISTERS, [], [four, byte]) == (stack(8), reg(0))
-    # Behind the parameters, at a multiple of a word.
+    # After the parameters, at a multiple of a word.
     assert result_places(go.program, STACK, [go.int, byte], [four, byte]) == (stack(24), stack(28))
 
 

@@ -18,7 +18,7 @@ PROGRAM = b"\x7fELF" + bytes(60)
 
 
 def archive(**members: bytes | str) -> bytes:
-    """A tar archive; a text is the target of a link."""
+    """A tar archive; a string is the target of a link."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as made:
         for name, content in members.items():

@@ -1,4 +1,4 @@
-"""Kernel functions by BTF: definitions of kprobes, texts, memory of the running program."""
+"""Kernel functions by BTF: definitions of kprobes, strings, memory of the running program."""
 
 from __future__ import annotations
 

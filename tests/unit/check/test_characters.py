@@ -1,4 +1,4 @@
-"""By which encoding elements make a text."""
+"""By which encoding elements make a string."""
 
 from __future__ import annotations
 

@@ -107,7 +107,7 @@ def test_an_executable_holds_its_own_variables(directory: Path) -> None:
 
 
 def test_the_linker_does_make_such_copies(directory: Path) -> None:
-    # The fact behind it: the executable's own copy is the one that both use.
+    # The fact after it: the executable's own copy is the one that both use.
     require("readelf")
     shown = subprocess.run(
         ["readelf", "-rW", directory / "program"], capture_output=True, text=True, check=True,

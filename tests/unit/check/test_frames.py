@@ -65,7 +65,7 @@ def test_gcc_measures_from_the_frame_address(tmp_path: Path) -> None:
 
 
 def test_halves_that_gcc_moves_first(tmp_path: Path) -> None:
-    """gcc has one place for them all over the function, that of behind its first instructions."""
+    """gcc has one place for them all over the function, that of after its first instructions."""
     binary = build(tmp_path, "gcc", "-O2")
     probe = fetchc.open(str(binary)).probe("sum", kernel="6.1")
     line = probe.definition([probe.compile("a")], "g", "e")

@@ -227,7 +227,7 @@ def test_what_is_in_front_of_a_parameter_without_a_name_is_proved(tmp_path: Path
 
 
 def _words(room: int) -> bytes:
-    # Nine in registers, with their room for spilling behind the stack, then the first on the stack.
+    # Nine in registers, with their room for spilling after the stack, then the first on the stack.
     entries = [bytes([room + 8 * index, 8]) for index in range(9)]
     return b"".join([*entries, bytes([0, 8])]) + b"\xfc" + ENDED
 

@@ -1,4 +1,4 @@
-"""A parameter that clang -O0 does not describe shifts those behind it, of local functions too."""
+"""A parameter that clang -O0 does not describe shifts those after it, of local functions too."""
 
 from __future__ import annotations
 

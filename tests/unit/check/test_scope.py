@@ -1,4 +1,4 @@
-"""What a name means at the entry: the parameter, whatever optimisers moved in front of it."""
+"""What a name means at the entry: the parameter, whatever optimisers moved before it."""
 
 from __future__ import annotations
 

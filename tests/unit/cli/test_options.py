@@ -1,4 +1,4 @@
-"""The reader of command lines: numbers, options that repeat, a program behind ``--``."""
+"""The reader of command lines: numbers, options that repeat, a program after ``--``."""
 
 from __future__ import annotations
 

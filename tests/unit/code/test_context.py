@@ -26,7 +26,7 @@ def filled(code: str, machine: str = "x86_64") -> tuple[Fill, ...]:
 
 
 def known(code: str, machine: str = "x86_64") -> list[tuple[int, str, int, bool]]:
-    """(behind, room, offset in the object, whether its address) of what comes from the object."""
+    """(after, room, offset in the object, whether its address) of what comes from the object."""
     shown = architecture(machine)
     return [
         (

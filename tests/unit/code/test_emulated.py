@@ -1,4 +1,4 @@
-"""Jumps that may lead behind a function's first instruction, against a disassembler's."""
+"""Jumps that may lead after a function's first instruction, against a disassembler's."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_a_jump_is_seen_wherever_it_is(
     [
         ("f30f1efa 55 5d ebfc", True),  # to the push
         ("f30f1efa 55 5d ebf8", False),  # to the start
-        ("f30f1efa 55 5d ebfd", False),  # behind the push
+        ("f30f1efa 55 5d ebfd", False),  # after the push
         ("f30f1efa 55 0f85f9ffffff", True),
         ("f30f1efa 55 0f85f5ffffff", False),
         ("f30f1efa 55 5d c3", False),

@@ -1,4 +1,4 @@
-"""What code behind a call takes of its result."""
+"""What code after a call takes of its result."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def disassembler() -> capstone.Cs:
 
 
 def by_disassembly(machine: capstone.Cs, code: bytes) -> int:
-    """Behind the first jbe that follows a look at g's limit, with no other work before it."""
+    """After the first jbe that follows a look at g's limit, with no other work before it."""
     limit = False
     for instruction in machine.disasm(code, 0):
         if instruction.mnemonic not in STEPS:

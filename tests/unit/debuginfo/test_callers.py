@@ -79,7 +79,7 @@ def test_what_is_passed_is_in_terms_of_the_probe(program: DwarfProgram) -> None:
     found = callers(program, "plain")
     assert found.return_address == InMemory(SP, ByteOffset(0))
     own, constant, null = found.calls
-    # `own` begins where the call pushed the return address behind.
+    # `own` begins where the call pushed the return address after.
     assert dict(own.values) == {
         DI: pointer_to(Indirect(OnEntry(DI), ByteOffset(3))),
         SI: pointer_to(InMemory(SP, ByteOffset(8))),
@@ -100,7 +100,7 @@ def test_what_is_passed_is_in_terms_of_the_probe(program: DwarfProgram) -> None:
 
 
 def test_places_move_with_the_probe(program: DwarfProgram) -> None:
-    """Behind the first push everything is further from the stack pointer."""
+    """After the first push everything is further from the stack pointer."""
     (function,) = program.functions_named("once")
     code = program.code(function.address, function.size or 0)
     starts = list(instruction_starts(code, Address(0), "x86_64"))

@@ -122,13 +122,13 @@ def test_a_function_is_not_a_block_at_its_address(tmp_path: Path) -> None:
     info = opened(tmp_path, Unit(root))
     looks_like, function = info.children(next(info.units()).top)
     assert function.declaration.tag == c.DW_TAG_subprogram
-    # The abbreviation of the function is 3, the byte in front of the block's address.
+    # The abbreviation of the function is 3, the byte before the block's address.
     assert looks_like.unit.data[function.position] == 3
     assert info.function_at(Address(address)) == function
 
 
 def test_bytes_that_look_like_a_function_are_none(tmp_path: Path) -> None:
-    # Blocks hold the code of the function's abbreviation, its address and a sibling, behind
+    # Blocks hold the code of the function's abbreviation, its address and a sibling, after
     # them what no abbreviation describes: thousands of candidates, one function.
     address = 0x4141414141414141
     looks = b"\x03" + address.to_bytes(8, "little") + b"\x03" + b"\xf0\x01\0\0" + b"\x7f"

@@ -263,7 +263,7 @@ def test_location_list_indexes_go_through_the_table(tmp_path: Path) -> None:
 
 
 def test_indirect_forms_name_themselves(tmp_path: Path) -> None:
-    # The value's form stands in front of the value; the tree is written by hand.
+    # The value's form stands before the value; the tree is written by hand.
     abbrev = b"\x01\x11\x01\x03\x08\0\0" + b"\x02\x34\x00\x03\x16\x0b\x16\0\0" + b"\0"
     body = b"\x01u\0" + b"\x02\x08v\0\x0b\x07" + b"\0"
     header = b"\x04\0" + bytes(4) + b"\x08"

@@ -11,7 +11,7 @@ import fetchc
 from tests.support.toolchains import require
 
 STATEMENTS = "\n".join(f"    s += a[{n}] * {n + 3} + (s >> {n % 7 + 1});" for n in range(700))
-# `dead` is longer than what is in front of the program's code, and so seems to lie over it.
+# `dead` is longer than what is before the program's code, and so seems to lie over it.
 DEAD = f"""
 extern volatile int sink;
 int unused = 5, unused_row[3000] = {{1, 2, 3}};

@@ -93,7 +93,7 @@ def absent(expression: str, **options: Place | None) -> Absent:
     [
         ("55", register(5)),  # reg5
         ("90 21", register(33)),  # regx 33
-        ("55 96", register(5)),  # nop behind it
+        ("55 96", register(5)),  # nop after it
         ("55 f0", register(5)),  # GNU_uninit
         ("77 08", memory(7, 8)),  # breg7 8
         ("76 70", memory(6, -16)),  # breg6 -16

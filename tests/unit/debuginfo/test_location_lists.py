@@ -262,7 +262,7 @@ def test_a_default_location_holds_where_no_other_does() -> None:
 
 
 def test_a_frame_base_with_a_list_of_its_own_splits_a_variable() -> None:
-    # Old gcc -O2: rsp + 8 until the push, rsp + 16 behind it, nothing at the end.
+    # Old gcc -O2: rsp + 8 until the push, rsp + 16 after it, nothing at the end.
     info: Any = FakeInfo({".debug_loclists": "04 00 10 02 7708 04 10 20 02 7710 00"})
     function: Any = FakeDie({DW_AT_frame_base: WHOLE_LIST}, code=((0x1000, 0x1030),))
     die: Any = FakeDie({DW_AT_location: "91 04"})

@@ -309,7 +309,7 @@ def test_function_names_list_each_once(c_program: DwarfProgram) -> None:
 
 
 def test_bytes_that_look_like_an_entry_are_none(tmp_path: Path) -> None:
-    # The line number in front of the address is the code of the first function's declaration,
+    # The line number before the address is the code of the first function's declaration,
     # whose attributes from the address on are the same: only where the second starts differs.
     def function(low: int, line: tuple[Attr, ...]) -> Entry:
         high = Attr(dw.DW_AT_high_pc, dw.DW_FORM_data8, 4)

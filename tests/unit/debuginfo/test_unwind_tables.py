@@ -120,7 +120,7 @@ def of_version(data: bytes, address: int, version: int) -> bytes:
     for number, (start, length, first, number_of_rows, info) in enumerate(listed):
         place = start - address - (28 + number * width if version == 3 else 0)
         if version == 3:
-            # Attributes stand in front of each function's rows.
+            # Attributes stand before each function's rows.
             made += struct.pack("<qII", place, length, len(attributes))
             stop = min([one[2] for one in listed if one[2] > first], default=len(body))
             attributes += struct.pack("<HBBB", number_of_rows, info, 0, 16) + body[first:stop]

@@ -22,7 +22,7 @@ POINTS = {
     "stack": ("go/dnsforward/bin/go1.15", "main.(*server).handleRequest"),
     "dotnet": ("dotnet/echo/bin/sample.dll", "EchoProvider.calculateEchoValue"),
 }
-# What says that a text is no expression, or names nothing.
+# What says that a string is no expression, or names nothing.
 UNKNOWN = {"FC0101", "FC0102", "FC0104", "FC0201", "FC0204", "FC0301", "FC0302"}
 
 

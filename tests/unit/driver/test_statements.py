@@ -1,4 +1,4 @@
-"""Probe points by source line, behind the prologue, and on the copies of inlined functions."""
+"""Probe points by source line, after the prologue, and on the copies of inlined functions."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_line_of_a_file_with_a_function_is_in_that_function(directory: Path) -
         "line 15 of `lines.c` has code in `first`, not in `main`",
     )
     behind = program.probe("main", kernel="6.1").compile("m @ lines.c:15").fetcharg
-    assert behind == alone.compile("m").fetcharg  # what is behind `@` is all of the point
+    assert behind == alone.compile("m").fetcharg  # what is after `@` is all of the point
 
 
 @pytest.mark.parametrize(("compiler", "level"), BUILDS)

@@ -115,5 +115,5 @@ def test_the_kernels_of_an_argument_are_those_that_check_has_of_its_text() -> No
                 assert argument.kernels == check_definition(argument.fetcharg, rules).ranges
                 found.add(argument.kernels)
     assert len(found) > 1  # arrays came later than words
-    parts = _probe(GO).compile("r.Question[0]").kernels  # with a text of bytes, an array
+    parts = _probe(GO).compile("r.Question[0]").kernels  # with a string of bytes, an array
     assert parts == (("4.20", None),)

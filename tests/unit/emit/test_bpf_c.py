@@ -100,7 +100,7 @@ def test_numbers_have_the_width_and_sign_of_their_member() -> None:
 @pytest.mark.parametrize(
     ("wrong", "why"),
     [
-        (event(item(Deref(DI, 8), Array(Text(), 2))), "it has no lists of texts"),
+        (event(item(Deref(DI, 8), Array(Text(), 2))), "it has no lists of strings"),
         (event(item(Deref(DI, 8), Array(Bits(1, 0, 8), 2))), "it has no lists of bit fields"),
         (event(item(DI, Symbol())), "it names addresses of the kernel"),
         (event(item(DI, Text())), "it is in no memory"),

@@ -87,7 +87,7 @@ def expression(one: Item, *more: Item, kind: str = "uprobe") -> str:
         (StackEntry(2), Scalar("u", 8), '%llu (uint8)*(uint64*)(reg("sp") + 16)'),
         (Comm(), Text(), '\\"%s\\" comm'),
         (Deref(Absolute(0x404010), 4), Scalar("s", 32), "%lld *(int32*)(uptr(0x404014))"),
-        # The global at 0x5000 of the file: 0x3ec7 behind the probed instruction.
+        # The global at 0x5000 of the file: 0x3ec7 after the probed instruction.
         (Deref(Image(0x5000), 0), Scalar("s", 32), '%lld *(int32*)(reg("ip") + 16071)'),
         (Immediate(-1), Scalar("s", 64), "%lld -1"),
         (Immediate(0x1FF), Scalar("u", 8), "%llu 255"),

@@ -32,7 +32,7 @@ def test_a_value_that_cannot_be_read_is_a_fault(capsys: pytest.CaptureFixture[st
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["r->words", "-x", str(C), "-f", "visit"], "it has no lists of texts"),
+        (["r->words", "-x", str(C), "-f", "visit"], "it has no lists of strings"),
         (["v=((int *)r)[0:40]", "-x", str(C), "-f", "visit"], "room for 20 elements, not 40"),
         (["$retval:u64", "-x", str(C), "-f", "visit", "--return"], "a function's return"),
         (["count", "-x", "kernel", "-f", "vfs_read"], "a probe of the kernel"),

@@ -33,7 +33,7 @@ def word(value: int) -> bytes:
     return value.to_bytes(8, "little")
 
 
-# A page of pointers: to a text, NULL, to the last 2 bytes of the page of texts; and so on.
+# A page of pointers: to a string, NULL, to the last 2 bytes of the page of strings; and so on.
 DATA = word(2 * PAGE) + word(0) + word(2 * PAGE + 14) + word(0x1122334455667788) + word(PAGE + 8)
 MEMORY = Memory({PAGE: DATA, 2 * PAGE: b"one\0two\0\xe9\xff\0xyyzz"})
 REGISTERS = {"di": PAGE, "si": 0x1122334455667788, "sp": PAGE + 24, "ax": 7}

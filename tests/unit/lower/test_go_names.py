@@ -1,4 +1,4 @@
-"""Names of Go for who decodes what is fetched: of constants, and of functions behind closures."""
+"""Names of Go for who decodes what is fetched: of constants, and of functions after closures."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def test_run_lengths_and_escapes(packed: bytes, content: bytes) -> None:
 
 
 class Stub:
-    """Answers each packet with the next of some texts."""
+    """Answers each packet with the next of some strings."""
 
     def __init__(self, path: str) -> None:
         self.got: list[bytes] = []

@@ -31,7 +31,7 @@ from fetchc.syntax.tree import (
 )
 from fetchc.syntax.unparse import unparse, unparse_point, unparse_type
 
-# A text, and what it means with blanks and parentheses as unparse() sets them.
+# A string, and what it means with blanks and parentheses as unparse() sets them.
 CANONICAL = {
     # members and indices
     "r->Question[0].Name": "r->Question[0].Name",

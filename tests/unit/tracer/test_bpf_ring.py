@@ -59,7 +59,7 @@ class Buffer:
 
 
 def record(number: int, time: int, cpu: int, more: int) -> bytes:
-    """A record with a number of its own, and ``more`` bytes behind the header."""
+    """A record with a number of its own, and ``more`` bytes after the header."""
     data = bytearray(HEADER + more)
     data[0:4] = struct.pack("=I", number)
     data[TIME : TIME + 8] = struct.pack("=Q", time)

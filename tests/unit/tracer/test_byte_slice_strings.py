@@ -1,4 +1,4 @@
-"""Bytes of a slice that are asked for as a text: they end where their number says."""
+"""Bytes of a slice that are asked for as a string: they end where their number says."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def test_plans_of_one_event_have_names_of_their_own() -> None:
 
 def test_a_text_that_lies_outside() -> None:
     for broken in (GOOD[:32], GOOD[:24] + b"\x20\0\xff\x7f" + b"\x1f\x80\0\0" + GOOD[32:]):
-        with pytest.raises(TracerError, match=r"FC0716: .*a text of"):
+        with pytest.raises(TracerError, match=r"FC0716: .*a string of"):
             decoder().event(sample(broken))
 
 

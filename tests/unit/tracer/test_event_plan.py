@@ -34,7 +34,7 @@ def _go(function: str = "main.(*server).handleRequest") -> fetchc.Probe:
 
 
 def _fetched(plan: Plan) -> list[str]:
-    # But for the fault_probes, which come behind the values and in front of the task's name.
+    # But for the fault_probes, which come after the values and before the task's name.
     (line,) = plan.definitions
     fault_probes = tuple([f"{one.field}=" for one in plan.fault_probes])
     fetched = line.split(" ")[2:]

@@ -132,7 +132,7 @@ def test_the_beginning_of_a_text_is_not_the_text() -> None:
     assert not accepts(one('s == "abc"'))(cut)
     assert accepts(one('s != "abc"'))(cut)
     assert accepts(one('s ~ "ab*"'))(cut)
-    # What is behind the beginning decides, and nobody knows it.
+    # What is after the beginning decides, and nobody knows it.
     assert not accepts(one('s ~ "*bc"'))(cut)
     assert not accepts(one('s ~ "abc"'))(cut)
     may_be = "abc" + 297 * "d"

@@ -146,7 +146,7 @@ def test_what_does_not_parse(text: str, start: int, end: int) -> None:
         ("n = 3", "equality is `==`"),
         ("name == 'root'", "a string is in double quotes"),
         ('"a" != name', "put the constant after the operator"),
-        ("not n", "write `!` in front of it"),
+        ("not n", "write `!` before it"),
         ("n in (1, 2)", "write each of them: `n == 1 || n == 2`"),
         ("n:u8", 'write `EXPR op CONST`: `len(s) > 8`, `r->name ~ "a*"`'),
     ],

@@ -79,7 +79,7 @@ def test_from_an_index_on(low: int, high: int, value: object) -> None:
 
 def test_the_first_element_may_be_another_one() -> None:
     assert got(row(3, 3), 0, 5) == [10, 11]
-    assert got(row(3, 3), 0, 2) == "fault"  # the end is in front of it
+    assert got(row(3, 3), 0, 2) == "fault"  # the end is before it
     assert got(row(-2, -2), 0, 1) == [10, 11, 12]
 
 
@@ -171,7 +171,7 @@ class Pages:
         return self.there[(address - NEAR) // 4096]
 
 
-# Twelve bytes are in front of the second page.
+# Twelve bytes are before the second page.
 EDGE = NEAR + 4096 - 12
 
 

@@ -347,7 +347,7 @@ def test_ordinary_lines_are_written_at_once(json_lines: bool) -> None:
         for number, text in enumerate(texts)
     ]
     found, wanted = lines_of(plan, fields, records, json_lines)
-    first = 0 if json_lines else 1  # the first line of a text says what time is 0
+    first = 0 if json_lines else 1  # the first line of a string says what time is 0
     assert found[first:] == wanted[first:]
     assert found[:first] == [None] * first
     if json_lines:

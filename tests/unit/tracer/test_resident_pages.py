@@ -32,7 +32,7 @@ EDGE = NEAR + 4096 - 10
 
 
 def got(shape: Shape, resident: str, pointer: int = NEAR, high: int = 24) -> object:
-    """The value where the texts of ``resident`` are there; ``fault`` where it is none."""
+    """The value where the strings of ``resident`` are there; ``fault`` where it is none."""
     texts = [b"0x1" if name in resident else None for name in "abc"]
     value, faults = read(shape, FIELDS, [RAW, *texts, pointer, high, b"comm"])
     assert faults == (("v",) if value is None else ())
@@ -129,7 +129,7 @@ def test_a_number_by_itself_is_reported_alike() -> None:
         "count=%dx:u64",
         "fetchc_comm=$comm",
     ]
-    # Of the kernel's own memory a pointer tells, and a text tells by itself.
+    # Of the kernel's own memory a pointer tells, and a string tells by itself.
     assert not any("symstr" in one for one in _fetched("6.18", "vfs_write", "file->f_flags", "buf"))
     assert _fetched("6.1", "ksys_write", "buf[2]")[:2] == ["buf_2=+u2(%si):u8", "fetchc_1=%si"]
 

@@ -107,7 +107,7 @@ def test_pointers_are_followed_as_deep_as_wanted() -> None:
     probe = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kernel="6.18")
 
     def levels(text: str, follow: int) -> int:
-        """Pointers one behind the other that the value shows the objects of."""
+        """Pointers one after the other that the value shows the objects of."""
         shape, found = probe.asked(text, follow).shape, 0
         while isinstance(shape, OptionalShape):
             assert isinstance(shape.inner, StructShape)

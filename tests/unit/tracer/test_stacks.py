@@ -186,7 +186,7 @@ def test_addresses_of_the_kernel_have_its_own_names(tmp_path: Path) -> None:
         0xFFFFFFFF8100017F: "tcp_wfree+0x7f",
         0xFFFFFFFF81000180: None,  # data
         0xFFFFFFFFC0000000: "lo_open",
-        0xFFFFFFFFC0200000: None,  # behind the last symbol
+        0xFFFFFFFFC0200000: None,  # after the last symbol
         0xFFFFFFFFFFFFFFEA: None,
         0xFF11000029EAAF80: None,
     }

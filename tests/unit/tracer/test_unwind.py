@@ -117,7 +117,7 @@ def test_a_frame_whose_address_is_in_memory() -> None:
 
 
 def test_a_signal_interrupts_at_any_instruction() -> None:
-    # Of the frame behind it the address is exact: the first instruction is no call.
+    # Of the frame after it the address is exact: the first instruction is no call.
     registers = (
         (IP, InMemory(SP, ByteOffset(8))),
         (SP, InMemory(SP, ByteOffset(16))),

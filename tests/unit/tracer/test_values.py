@@ -191,7 +191,7 @@ def test_functions_by_name() -> None:
     assert read(leaf, [("v", "Q")], [0], None, name) == (0, ())
 
 
-# Counted texts: bytes, a pointer to them, their length.
+# Counted strings: bytes, a pointer to them, their length.
 TEXT_FIELDS = [("v", "16s"), ("p", "Q"), ("n", "q")]
 COUNTED = StringShape("v", 16, length=Leaf("n", WORD), guards=(Guard("p"),))
 
@@ -283,7 +283,7 @@ def test_texts_of_the_kernel() -> None:
 
 
 def test_a_text_that_took_the_room_of_the_last_one_is_cut() -> None:
-    # What Linux 6.18 stores of a text of 4096 bytes or more, and of what is behind it.
+    # What Linux 6.18 stores of a string of 4096 bytes or more, and of what is after it.
     fields = [("v", "text"), ("w", "text"), (COMM, "text")]
     data = record(fields, [b"x" * 9 + b"\xc3", b"", b""])
     at = len(data) - 2  # of both NULs, which are not there
@@ -441,7 +441,7 @@ def test_slices_of_texts() -> None:
     assert (got, faults) == (["ab", "abcdefgh"], ())
     header = struct.pack("=4Q", NEAR, 2, 0, 9)
     assert read(shape, fields, [header, b"ab", b"", NEAR, 2]) == (["ab", None], ("v[1]",))
-    # What is behind the last element is nobody's business.
+    # What is after the last element is nobody's business.
     assert read(shape, fields, [header, b"ab", b"", NEAR, 1]) == (["ab"], ())
 
 

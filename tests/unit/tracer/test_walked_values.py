@@ -18,7 +18,7 @@ AT, STRIDE, BAD = HEADER, 16, 99
 
 
 def element(data: bytes, faults: list[str]) -> Value:
-    """A number; one of them is a fault. The record's header is in front of it."""
+    """A number; one of them is a fault. The record's header is before it."""
     assert data[:HEADER] == b"h" * HEADER
     (number,) = struct.unpack_from("<i", data, HEADER + 4)
     if number == BAD:

@@ -141,7 +141,7 @@ def test_keys_have_the_marks_of_values_of_events() -> None:
     for value, faults in values:
         tally.add(Hit(shown, event(MADE, {"n": None, "s": value}, faults=faults), None))
     marked: list[dict[str, Any]] = [
-        {"faults": ["n"], "cut": {"s": None}},  # a key has texts of all lengths
+        {"faults": ["n"], "cut": {"s": None}},  # a key has strings of all lengths
         {"faults": ["n", "s.r"], "no_address": ["s.p"]},
         {"left_out": {"s": ["ld"]}},
     ]

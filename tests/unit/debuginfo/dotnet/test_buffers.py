@@ -55,9 +55,9 @@ def program(folder: Path) -> fetchc.Program:
 @pytest.mark.parametrize(
     ("expression", "fetch"),
     [
-        ("b", "%dx:s32"),  # behind two registers of a
+        ("b", "%dx:s32"),  # after two registers of a
         ("c.Value", "%cx:s64"),
-        ("d", "%r9:s32"),  # behind two of c
+        ("d", "%r9:s32"),  # after two of c
         ("e.Small", "+8(%sp):s32"),
         ("f", "+72(%sp):s32"),
         ("a.data[3]", "%di:b8@24/64"),

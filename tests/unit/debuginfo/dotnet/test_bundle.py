@@ -1,4 +1,4 @@
-"""Single-file programs: an image behind the file that starts it, and what is broken there."""
+"""Single-file programs: an image after the file that starts it, and what is broken there."""
 
 from __future__ import annotations
 

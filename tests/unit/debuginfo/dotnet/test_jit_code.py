@@ -137,7 +137,7 @@ def test_a_type_that_two_assemblies_define_is_not_certain(core: Assembly) -> Non
 
 
 def test_code_of_a_generic_method_is_of_no_known_types(core: Assembly) -> None:
-    # Its parameters fit, but who knows whether a hidden one is in front of them.
+    # Its parameters fit, but who knows whether a hidden one is before them.
     (row,) = Methods(core).called("System.Array.Empty")
     native = compiled(core, "System.Array::Empty()")
     assert native.entry(row) is None

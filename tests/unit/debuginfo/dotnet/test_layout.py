@@ -82,7 +82,7 @@ def test_explicit_fields_need_their_offsets(tmp_path: Path) -> None:
 
 
 def test_structures_in_structures_changed_with_dotnet_7(tmp_path: Path) -> None:
-    # Two bytes in a structure, then a class that holds it behind a byte of its own.
+    # Two bytes in a structure, then a class that holds it after a byte of its own.
     types = [(SEQUENTIAL, VALUE_TYPE, [b"\x05", b"\x05"]), (1, OBJECT, [a_value(6), b"\x05"])]
     assert [f.offset for f in laid_out(tmp_path, types, (3, 1)).fields] == [8, 0]
     assert [f.offset for f in laid_out(tmp_path, types, (7, 0)).fields] == [1, 0]

@@ -14,7 +14,7 @@ LENGTH, LETTER = b"\x06\x08", b"\x06\x03"  # fields: int, char
 
 
 def core(folder: Path, fields: list[tuple[str, bytes]], version: int = 9) -> None:
-    """A core library whose texts have these fields."""
+    """A core library whose strings have these fields."""
     rows: dict[str, list[tuple[Column, ...]]] = {
         name: [tuple(row) for row in rows] for name, rows in core_tables(version=version).items()
     }
@@ -23,7 +23,7 @@ def core(folder: Path, fields: list[tuple[str, bytes]], version: int = 9) -> Non
 
 
 def program(folder: Path, release: int = 9) -> DotnetProgram:
-    """A program compiled for a release, with one method of a text."""
+    """A program compiled for a release, with one method of a string."""
     rows: dict[str, list[tuple[Column, ...]]] = {
         "Module": [(0, "app.dll", 0, 0, 0)],
         "TypeDef": [(0, "<Module>", "", ("TypeDef", 0), 1, 1)],

@@ -86,7 +86,7 @@ def test_it_is_what_one_pass_makes(
 
 
 def _pass(*names: tuple[tuple[str, ...], str], whole: bool = True) -> name_index_format.Scan:
-    # A pass that met types of those names in those scopes, one behind the other.
+    # A pass that met types of those names in those scopes, one after the other.
     made = name_index_format.Scan()
     made.whole = whole
     for at, (scopes, name) in enumerate(names):
