@@ -8,7 +8,6 @@ Programs of random types tell their own values, too: at the entry and where func
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +30,7 @@ from tests.support.cross import TARGETS
 from tests.support.cross_go import OBJDUMP, Run, disassembled
 from tests.support.go_hosts import cross_build, host
 from tests.support.go_signatures import GoSignatures
+from tests.support.seeds import seeds
 from tests.support.toolchains import GO_VERSIONS
 
 FUNCTIONS = 40
@@ -50,11 +50,6 @@ UNCHECKED = {
     *("runtime.morestack", "runtime.morestack_noctxt", "runtime.morestackc"),
     *("debugCall65536", "runtime.call65536"),
 }
-
-
-def seeds() -> list[int]:
-    first, _, last = os.environ.get("FETCHC_SEEDS", "1").partition("-")
-    return list(range(int(first), int(last or first) + 1))
 
 
 def run(seed: int, name: str, version: str, folder: Path) -> Run:

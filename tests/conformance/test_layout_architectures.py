@@ -5,7 +5,6 @@ The families are those of ``fetchc conformance``. ``FETCHC_SEEDS=1000-1003`` dra
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from random import Random
@@ -25,6 +24,7 @@ from tests.support import cross
 from tests.support.cross import TARGETS
 from tests.support.cross_check import ready
 from tests.support.cross_layouts import c_source, check_layouts
+from tests.support.seeds import seeds
 
 FAMILIES, EXPRESSIONS = 5, 24
 RUNS = [
@@ -36,11 +36,6 @@ RUNS = [
         (target.gcc, ("-O0", "-gdwarf-5" if name == "arm" else "-gdwarf-4")),
     )
 ]
-
-
-def seeds() -> list[str]:
-    first, _, last = os.environ.get("FETCHC_SEEDS", "1").partition("-")
-    return [str(seed) for seed in range(int(first), int(last or first) + 1)]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +58,7 @@ def drawn(seed: str) -> list[tuple[Family, list[Probe]]]:
 @pytest.mark.parametrize("seed", seeds())
 @pytest.mark.parametrize(("name", "compiler", "options"), RUNS)
 def test_values_are_as_the_program_tells_them(
-    name: str, compiler: str, options: tuple[str, ...], seed: str, tmp_path: Path
+    name: str, compiler: str, options: tuple[str, ...], seed: int, tmp_path: Path
 ) -> None:
     target = TARGETS[name]
     ready(target, compiler)
