@@ -419,7 +419,11 @@ class _Collecting:
             return entry
         try:
             body = self._program.probe(name, "body")
-        except CompileError:
+        except CompileError as without:
+            why = without.diagnostics[0]
+            stays = f"the probe of `{entry.named_after}` stays at its first instruction"
+            known = Diagnostic("FC0606", stays, notes=(why.message,), help=why.help)
+            self.warnings.append(("", known))
             return entry  # which is refused in its own words
         if len(_missing(body, texts)) >= len(refused):
             return entry

@@ -317,6 +317,14 @@ def test_what_is_stored_later_is_probed_there() -> None:
     assert stays.warnings == ()
 
 
+def test_why_a_probe_stays_where_nothing_is_stored_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "capstone", None)
+    stays = targets(RUST, "-f", "requests::handle", "$args")
+    ((_, warning),) = stays.warnings
+    assert (warning.code, warning.help) == ("FC0606", "install it: pip install capstone")
+    assert warning.message == "the probe of `requests::handle` stays at its first instruction"
+
+
 @pytest.mark.parametrize(
     ("text", "code", "place", "help"),
     [
