@@ -130,7 +130,7 @@ def _entries(targets: Targets) -> _Entries | None:
         return None
     for target in listed:
         plan = target.plan
-        if plan.of_kernel or labels.keys() - {one.label for one in plan.values}:
+        if labels.keys() - {one.label for one in plan.values}:
             return None
 
         def identify(

@@ -128,13 +128,20 @@ def steps_of(
 
 
 def call_steps(
-    place: Term, goroutine: Term | None, stack: str, result: str, noted: Sequence[Term] = ()
+    place: Term,
+    goroutine: Term | None,
+    stack: str,
+    result: str,
+    noted: Sequence[Term] = (),
+    context: Sequence[Slot] = (),
+    symbols: Symbols = (),
 ) -> Program:
     """The steps that identify the call that a hit is of: see :class:`Identify`.
 
     ``noted`` are words of its entry that are for its return.
     """
-    return _Lowering(stack, result).call(place, goroutine, noted)
+    lowering = _Lowering(stack, result, context=context, symbols=symbols)
+    return lowering.call(place, goroutine, noted)
 
 
 def filter_steps(

@@ -272,6 +272,63 @@ def test_the_kernel_counts_its_own_calls(lab_kernel: LabKernel) -> None:
             assert rows["bpf"] == rows["tracefs"], words
 
 
+# A packet to a port of nobody: its sender gets the answer while it is still in `ip_output`, and
+# that sends the answer by `ip_output`, too. SIOCSIFFLAGS: the loopback device is up.
+BOUNCE = """
+import fcntl, socket, struct
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+fcntl.ioctl(sender, 0x8914, struct.pack("16sH22x", b"lo", 0x49))
+for _ in range(3):
+    sender.sendto(bytes(100), ("127.0.0.1", 9))
+"""
+SENT, ANSWERED = "128", "156"  # bytes: 100 with headers of IP and UDP, and that as ICMP has it
+
+
+@pytest.mark.long
+def test_the_kernel_times_its_own_calls(lab_kernel: LabKernel) -> None:
+    if reason := why_no_python(lab_kernel):
+        pytest.skip(reason)
+    content = {
+        **files(lab_kernel),
+        "calls": program(lab_kernel),
+        "sleepers": built(lab_kernel.machine, SOURCES / "sleepers.c", "-O1", "-pthread"),
+    }
+    python = interpreter(lab_kernel)
+    run = (python, "-m", "fetchc", "trace", "--latency", "--format", "jsonl", "-x", "kernel", "-v")
+    few = f'count < 5000 && $comm == "{COMM}"'
+    by_name = ("--histogram", "$latency", "--by", f"{NAME},count,$retval", "-f", "vfs_read")
+    with Guest(lab_kernel, content, 300) as guest:
+        if version(lab_kernel) < MISSES:
+            with pytest.raises(LabError, match=r"FC0718[\s\S]*which returns its probes miss"):
+                guest.run(*run, *by_name, "--engine", "bpf", "--", "/calls")
+
+        def counted(*words: str) -> dict[str, tuple[int, float]]:
+            text = guest.run(*run, *words)
+            by_kernel = version(lab_kernel) >= MISSES and "tracefs" not in words
+            assert ("the kernel counts" in text) == by_kernel, text
+            rows = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+            return {str(one["key"]): (one["count"], one["total"]) for one in rows}
+
+        for words in (by_name, (*by_name, "--filter", few), (*by_name, "--filter", "$latency > 0")):
+            found = [counted(*words, "--engine", engine, "--", "/calls")
+                     for engine in ("tracefs", "auto")]  # fmt: skip
+            by_reader, by_kernel = [{key: one for key, (one, _) in rows.items()} for rows in found]
+            assert len(by_kernel) >= 6
+            assert by_kernel == by_reader
+            assert all(total > 0 for _, total in found[1].values())
+        if version(lab_kernel) < MISSES:
+            return  # there the reader pairs them
+        # One call within another.
+        by_length = ("--sum", "$latency", "--by", "skb->len", "-f", "ip_output")
+        nested = counted(*by_length, "--", python, "-c", BOUNCE)
+        assert {key: count for key, (count, _) in nested.items()} == {SENT: 3, ANSWERED: 3}
+        assert nested[SENT][1] > nested[ANSWERED][1]
+        # Calls at the same time.
+        together = ("--sum", "$latency", "--by", "$tid", "-f", "hrtimer_nanosleep")
+        asleep = counted(*together, "--", "/sleepers", "8")
+        assert [count for count, _ in asleep.values()] == [1] * 8
+
+
 def definitions_stay_until_they_are_removed(guest: Guest) -> None:
     run = (interpreter(guest.kernel), "-m", "fetchc")
     guest.run(*run, "add", "count", "-x", "kernel", "-f", "vfs_read", "--event", "r", "--enable")

@@ -339,10 +339,8 @@ class BpfSession(Session):
             counting = self._countings.get(plan.event)
             for at, line in enumerate(plan.definitions):
                 probed, fields = probed_place(self._files.named(line)), plan.fields[at]
-                call = counting.calls[at] if counting is not None and counting.calls else None
-                program, counted, number = None, None, 0
-                entering = isinstance(counting, Entering)
-                if not isinstance(counting, Entering) or counting.noted:
+                program, number = None, 0
+                if _records(counting):
                     further, words = _of_call(counting)
                     program = program_of(recorded_fields(plan, fields), words)
                     kind = program, self._walks_caller(plan, probed)
@@ -351,17 +349,13 @@ class BpfSession(Session):
                     number = numbers[kind]
                     if kind[1]:
                         self._with_caller.add(number)
-                if isinstance(counting, Counting):
-                    counted = counting.programs[at]
                 point = Point(number, probed.offset, probed.returning)
-                filters = self._filter_programs.get(plan.event)
-                filter = None if filters is None else filters[at]
-                group = _Group(
-                    probed.path, probed.returning, program, counted, call, filter, entering
-                )
+                group = self._group(plan, at, probed.path, probed.returning, program)
                 groups.setdefault(group, []).append((point, probed, plan))
         maps = sum(group.counted is not None for group in groups)
-        maps += sum(len(plan.definitions) for plan in kernel_plans if plan.event in self._countings)
+        for plan in kernel_plans:
+            if isinstance(self._countings.get(plan.event), Counting):
+                maps += len(plan.definitions)
         self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, maps))
         for plan in kernel_plans:
             self._attach_kernel(plan)
@@ -404,28 +398,18 @@ class BpfSession(Session):
 
     def _attach_probe(self, plan: Plan, at: int, probe: KernelProbe, as_planned: bool) -> None:
         line, fields = plan.definitions[at], recorded_fields(plan, plan.fields[at])
-        program = program_of(fields, context=probe.context, symbols=probe.symbols)
-        point = Point(self._number(plan, program, ()), 0, probe.returning)
-        counting, filters = self._countings.get(plan.event), self._filter_programs.get(plan.event)
-        counted, filter = None, None
-        if isinstance(counting, Counting) and as_planned:
-            counted = self._counting_map(counting.programs[at], [(point.number, plan)])
-        if filters is not None and as_planned:
-            filter = filters[at]
+        counting = self._countings.get(plan.event)
+        program, number = None, 0
+        if _records(counting):
+            further, words = _of_call(counting)
+            program = program_of(fields, words, probe.context, probe.symbols)
+            number = self._number(plan, program, further)
+        group = self._group(plan, at, "", probe.returning, program)
+        if not as_planned:
+            group = group.replaced(counted=None, filter=None)
+        point = Point(number, 0, probe.returning)
         try:
-            code = ring_record(
-                program,
-                self._machine,
-                self._rules,
-                self._maps(),
-                point,
-                probe.returning,
-                probe.sleepable,
-                counted,
-                self._stack,
-                filter=filter,
-                probed=probe.probed,
-            )
+            code = self._code(group, [(number, plan)], point, probe.sleepable, probe.probed)
         except TooLarge as large:
             raise cannot(str(large)) from None
         loaded = self._load(
@@ -444,6 +428,17 @@ class BpfSession(Session):
             notes = () if probe.kind in ("event", "tracepoint") else why_absent(line)
             raise _refused_probe(plan, error, *notes) from error
 
+    def _group(
+        self, plan: Plan, at: int, path: str, returning: bool, program: Program | None
+    ) -> _Group:
+        # Of the definition of that number.
+        counting, filters = self._countings.get(plan.event), self._filter_programs.get(plan.event)
+        counted = counting.programs[at] if isinstance(counting, Counting) else None
+        call = counting.calls[at] if counting is not None and counting.calls else None
+        filter = None if filters is None else filters[at]
+        entering = isinstance(counting, Entering)
+        return _Group(path, returning, program, counted, call, filter, entering)
+
     def _number(self, plan: Plan, program: Program, further: Sequence[EventValue]) -> int:
         # Of a layout of records: the addresses of a plan can have several.
         number = len(self.decoders)
@@ -459,7 +454,8 @@ class BpfSession(Session):
         alone = points[0][0] if len(points) == 1 else None
         sleepable, multi = (name in self._rules.features for name in ("sleepable", "uprobe_multi"))
         try:
-            code = self._code(group, points, alone, sleepable)
+            numbers = [(point.number, plan) for point, _, plan in points]
+            code = self._code(group, numbers, alone, sleepable)
         except TooLarge as large:
             raise cannot(str(large)) from None
         named = labels_of(points[0][2])
@@ -487,9 +483,10 @@ class BpfSession(Session):
     def _code(
         self,
         group: _Group,
-        points: list[tuple[Point, ProbedPlace, Plan]],
+        numbers: Sequence[tuple[int, Plan]],
         alone: Point | None,
         sleepable: bool,
+        probed: str = "program",
     ) -> Code:
         machine, rules, maps = self._machine, self._rules, self._maps()
         call, counted = None, None
@@ -502,10 +499,9 @@ class BpfSession(Session):
             call = Call(group.call, *self._calls, noted)
         if group.program is None:
             assert call is not None
-            target = Target(machine, rules, maps, alone, group.returning, sleepable, None)
+            target = Target(machine, rules, maps, alone, group.returning, sleepable, None, probed)
             return entry_code(call, target)
         if group.counted is not None:
-            numbers = [(point.number, plan) for point, _, plan in points]
             counted = self._counting_map(group.counted, numbers)
         return ring_record(
             group.program,
@@ -519,7 +515,8 @@ class BpfSession(Session):
             self._stack,
             call,
             group.filter,
-            entering=group.entering,
+            probed,
+            group.entering,
         )
 
     def _room(self, what: str, key: int, value: int, entries: int, kind: str = "hash") -> int:
@@ -651,6 +648,11 @@ class BpfSession(Session):
                 self._followed.close()
             self._ring.close()
             self._files.close()
+
+
+def _records(counting: Counting | Entering | None) -> bool:
+    # An entry that notes nothing has no record: nothing of it can fail.
+    return not isinstance(counting, Entering) or bool(counting.noted)
 
 
 def _of_call(

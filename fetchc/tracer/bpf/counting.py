@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.tables import Number
     from fetchc.tracer.value_shapes import Shape
 
-    Identify = Callable[[Term, Term | None, tuple[Term, ...]], Program]
+    Identify = Callable[[int, Term, Term | None, tuple[Term, ...]], Program]
     Programs = tuple[Program, ...]
     Fields = tuple[tuple[str, Fetch], ...]
     Lower = Callable[[int, Fields, Totals], Program]
@@ -88,7 +88,8 @@ def identified(
 
     ``place`` is the label of the stack pointer, which is ``pushed`` more than at the entry;
     ``stack`` and ``end``, in Go, those of the goroutine and of the high end of its stack. ``terms``
-    are what each definition notes of an entry.
+    are what each definition notes of an entry. ``identify`` makes the steps of the definition of
+    that number.
     """
     shapes = {one.label: one.shape for one in plan.values}
     programs = []
@@ -104,7 +105,7 @@ def identified(
         if stack:
             frame = Calculated("sub", found[end], frame)
         of_entry = terms[at] if terms else ()
-        programs.append(identify(frame, found[stack] if stack else None, of_entry))
+        programs.append(identify(at, frame, found[stack] if stack else None, of_entry))
     return tuple(programs)
 
 

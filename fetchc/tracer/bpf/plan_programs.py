@@ -191,10 +191,15 @@ def calls_of(
     end: str,
     terms: tuple[tuple[Term, ...], ...] = (),
 ) -> tuple[Program, ...]:
-    """As :func:`identified`, on the running machine."""
+    """As :func:`identified`, on the running machine; empty too where no program can be there."""
+    contexts = _contexts(plan)
+    if contexts is None:
+        return ()
 
-    def identify(frame: Term, goroutine: Term | None, of_entry: tuple[Term, ...]) -> Program:
-        return call_steps(frame, goroutine, *_registers(), of_entry)
+    def identify(
+        number: int, frame: Term, goroutine: Term | None, of_entry: tuple[Term, ...]
+    ) -> Program:
+        return call_steps(frame, goroutine, *_registers(), of_entry, *contexts[number])
 
     return identified(plan, place, pushed, stack, end, identify, terms)
 
