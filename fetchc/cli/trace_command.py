@@ -7,7 +7,12 @@ import gc
 from fetchc.ceilings import unwatch
 from fetchc.cli.output import exit_status
 from fetchc.cli.parsing_child import Reader, probed_file, reader
-from fetchc.cli.trace_engine import chosen_session, session_instead, without_tracefs
+from fetchc.cli.trace_engine import (
+    chosen_session,
+    recordable,
+    session_instead,
+    without_tracefs,
+)
 from fetchc.cli.trace_events import Ending, Show, watch
 from fetchc.cli.trace_request import Refused, Usage, request
 from fetchc.cli.trace_targets import collect, inlined_copies, traceable
@@ -97,7 +102,7 @@ def _run(
     wanted: Request,
 ) -> int:
     try:
-        targets: Targets = asked.ask("targets")
+        targets = recordable(asked.ask("targets"))
     except DebugInfoError as refused:
         refused.help = refused.help or _of_process(options)
         raise

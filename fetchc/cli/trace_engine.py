@@ -28,7 +28,13 @@ if TYPE_CHECKING:
     from fetchc.tracer.bpf.counting import Counting
     from fetchc.tracer.bpf.noted_values import Entering, Noted
 
-__all__ = ["chosen_session", "session_instead", "without_tracefs"]
+__all__ = ["chosen_session", "recordable", "session_instead", "without_tracefs"]
+
+
+def recordable(targets: Targets) -> Targets:
+    """The targets, or what definitions have room for of them, where eBPF cannot be used."""
+    defined = targets.defined
+    return targets if defined is None or _unable(targets) is None else defined
 
 
 def chosen_session(

@@ -19,7 +19,8 @@ from fetchc.program.entities import ABSENCES
 from fetchc.program.go_symbol_names import without_type_arguments
 from fetchc.record import Record
 from fetchc.syntax.tree import VARIABLE_GROUPS
-from fetchc.tracer.event_plan import distinct
+from fetchc.target.kernel_versions import BPF, running_version
+from fetchc.tracer.event_plan import TOO_LARGE, distinct
 from fetchc.tracer.filter_conditions import (
     as_truth,
     comparisons,
@@ -207,7 +208,8 @@ class Targets(Record):
 
     ``without`` are expressions that functions among the ``chosen`` are traced without.
     ``by_glob`` are the events of functions that a pattern matched and nobody named. ``notes``, with
-    --verbose, say what hits of the probes take.
+    --verbose, say what hits of the probes take. ``defined`` is what definitions have room for,
+    where that is less.
     """
 
     chosen: tuple[Target, ...]
@@ -216,6 +218,7 @@ class Targets(Record):
     by_glob: frozenset[str] = frozenset()
     without: tuple[LeftOut, ...] = ()
     notes: tuple[str, ...] = ()
+    defined: Targets | None = None
 
 
 def collect(program: Program, options: Options, request: Request, group: str) -> Targets:
@@ -227,9 +230,19 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
     """
     most = copied_bytes(options)
     found = _collected(program, options, request, group, most)
-    alone = any(each.plan.ebpf_alone for each in found.chosen)
+    too_large = _too_large(found)
+    alone = too_large or any(each.plan.ebpf_alone for each in found.chosen)
     copied = copied_bytes(options, alone)
-    return found if copied == most else _collected(program, options, request, group, copied)
+    if copied == most:
+        return found
+    whole = _collected(program, options, request, group, copied)
+    return whole.replaced(defined=found) if too_large and found.chosen else whole
+
+
+def _too_large(targets: Targets) -> bool:
+    # Whether definitions have no room for what is asked for; of a glob many functions are left.
+    refused = () if targets.by_glob else (*targets.left_out, *targets.without)
+    return any(each.reason in TOO_LARGE for one in refused for each in one.diagnostics)
 
 
 def _collected(
@@ -310,6 +323,8 @@ class _Collecting:
         self._request = request
         self._group = group
         self._most = most
+        # What eBPF programs are for has no limit of definitions.
+        self._kernel = f"{running_version()}/{BPF}" if most else None
         self._events: set[str] = set()
         self._taken: set[tuple[str, str, int]] = set()
         self.chosen: list[Target] = []
@@ -353,7 +368,7 @@ class _Collecting:
         for text in self._request.shown:
             try:
                 probe, bare = self._program.point(
-                    text, self._options.returns, active=self._options.active
+                    text, self._options.returns, self._kernel, self._options.active
                 )
             except CompileError as refused:
                 self.left_out.append(LeftOut("", text, refused.diagnostics))
@@ -385,13 +400,14 @@ class _Collecting:
         latency = self._options.latency
         active = self._options.active
         returns = self._options.returns and not latency
-        probe = self._program.probe(name, at, returns, active=None if latency else active)
+        kernel = self._kernel
+        probe = self._program.probe(name, at, returns, kernel, None if latency else active)
         if probe.key in self._taken:
             return  # another name of the same code
         self._taken.add(probe.key)
         whole = None if at is not None else name
         if latency:
-            leave = self._program.probe(name, at, True, active=active)
+            leave = self._program.probe(name, at, True, kernel, active)
             self._calls(self._emulated(probe, whole), self._emulated(leave, whole))
             return
         if at is None and probe.parameters_stored_later:
@@ -418,7 +434,7 @@ class _Collecting:
         if not refused:
             return entry
         try:
-            body = self._program.probe(name, "body")
+            body = self._program.probe(name, "body", kernel=self._kernel)
         except CompileError as without:
             why = without.diagnostics[0]
             stays = f"the probe of `{entry.named_after}` stays at its first instruction"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from fetchc.emit.bpf_layout import TooLarge
 from fetchc.record import Record
 
 __all__ = [
@@ -59,6 +60,7 @@ _MAP, _MAP_VALUE, _FUNCTION = 1, 2, 4
 _OWN_FUNCTION = 1  # source register of a call to a function of the program
 _PACK = struct.Struct("<BBhi").pack
 _SIGN = 1 << 31
+_FAR = 1 << 15  # the offset of an instruction has 16 bits
 
 
 class Instruction(Record):
@@ -90,10 +92,15 @@ class Assembler:
         return len(self._listed)
 
     def instructions(self) -> tuple[Instruction, ...]:
-        """All of them."""
+        """All of them; raises TooLarge where a jump leads further than one can."""
         listed = list(self._listed)
         for position, label in self._jumps:
             distance = self._labels[label] - position - 1
+            if not -_FAR <= distance < _FAR:
+                raise TooLarge(
+                    f"the program has {len(listed)} instructions, and a jump leads over {_FAR - 1} "
+                    "at most: ask for fewer values"
+                )
             listed[position] = listed[position].replaced(offset=distance)
         for position, label in self._functions:
             distance = self._labels[label] - position - 1

@@ -60,6 +60,11 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
     for loop in _loops(program):
         wanted.append((loop.text_room(largest), loop.places_of_entries * loop.entry.texts))
     texts = sum([count for _, count in wanted])
+    if program.size > _REACHED:
+        raise TooLarge(
+            f"the values take {program.size} bytes of a record, and an instruction reaches "
+            f"{_REACHED}: ask for fewer of them"
+        )
     if size > rules.record_bytes:
         limit = f"and one has {rules.record_bytes}: ask for fewer of them"
         raise TooLarge(f"the entries need a record of {size} bytes, {limit}")
@@ -113,6 +118,9 @@ def entry_bytes(loop: Loop, room: int) -> int:
     """The size of an entry of a walk, in bytes, whose strings have ``room`` bytes each."""
     return record_bytes(loop.entry, loop.text_room(room)) - HEADER
 
+
+# Bytes: the offset of an instruction has 16 bits, signed; but for its last word.
+_REACHED = (1 << 15) - WORD
 
 TEXT_ROOMS = (SMALLEST_ROOM, 512, TEXT_BYTES)
 """Bytes. One larger room follows where more is asked for."""

@@ -37,6 +37,12 @@ __all__ = [
 ]
 
 BPF = "bpf"
+# What bounds definitions, and no program; a size that nothing has.
+_OF_DEFINITIONS = (
+    "arguments", "body_bytes", "instructions", "nesting", "event_bytes", "record_bytes",
+    "line_bytes",
+)  # fmt: skip
+_UNBOUNDED = 1 << 31
 _NARROW = ("i3", "i4", "i5", "i6", "armv5", "armv6", "armv7")  # uname -m of 32-bit kernels
 _DIGITS = 4  # of each part of a version at most
 
@@ -94,7 +100,8 @@ class Kernel(Record):
     bounds the number of a stack word or an argument in probes of the kernel itself,
     ``returns_at_once`` that of a return probe's calls that are watched at a time.
     ``word_bytes`` is the size of its long.
-    ``records``: its events are read by a BPF program, which has the record itself.
+    ``records``: a BPF program reads its events. It has the record itself, and what bounds
+    definitions bounds no program.
 
     The rules of bases, stores and features are those of every version, also of what this one
     lacks: which versions have it is what they say.
@@ -191,7 +198,7 @@ def kernel(version: str) -> Kernel:
     """The rules of ``version``: ``5.10``, or a release such as ``6.18.44-fc``.
 
     ``5.10/32`` is a 32-bit kernel of that version. ``6.18/bpf`` is one whose events a BPF program
-    reads: it has the record itself, whatever event probes make of it. Raises
+    reads: it has the record itself, whatever event probes make of it, and no definition. Raises
     :class:`~fetchc.diag.diagnostic.CompileError` (FC0506) for a string that is not a version and
     for a kernel older than uprobe events.
     """
@@ -214,6 +221,8 @@ def kernel(version: str) -> Kernel:
             notes=(f"they came with Linux {dotted(oldest)}",),
         )
     limits = {name: _step(limit["steps"], wanted) for name, limit in facts["limits"].items()}
+    if records:
+        limits |= dict.fromkeys(_OF_DEFINITIONS, _UNBOUNDED)
     return Kernel(
         version=wanted,
         word_bytes=4 if width == ["32"] else 8,

@@ -6,6 +6,7 @@ import os
 
 from fetchc.check.checker import Checker
 from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.driver.compile import accepted
 from fetchc.driver.probe_output import defined
 from fetchc.emit.probe_definition import argument_name, event_name, kind_problem
 from fetchc.ir.fetch import (
@@ -25,6 +26,7 @@ from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.syntax import tree
 from fetchc.syntax.expression_parser import written
+from fetchc.target.kernel_versions import kernel as kernel_rules
 from fetchc.tracer.caller_values import argument_shape
 from fetchc.tracer.event_fields import Fields
 from fetchc.tracer.events import COMM, OF_EVENT, PLAN_INDEX, EventValue, FaultProbe, Plan
@@ -34,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from fetchc.check.probe_site import ProbePoint, Site
+    from fetchc.check.probe_site import ProbePoint
     from fetchc.check.typed_tree import Typed
     from fetchc.diag.diagnostic import Diagnostic
     from fetchc.program.protocol import Program
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
     from fetchc.target.kernel_versions import Kernel
     from fetchc.tracer.value_shapes import Shape
 
-__all__ = ["CheckedArgument", "check_argument", "distinct", "plan", "unavailable"]
+__all__ = ["TOO_LARGE", "CheckedArgument", "check_argument", "distinct", "plan", "unavailable"]
 
 
 class CheckedArgument(Record):
@@ -131,7 +133,8 @@ def plan(
 
     Objects are cut shorter, step by step, until the event fits the kernel's limits; what is
     cut is marked so when it is read. Raises CompileError where nothing helps. With ``most`` an
-    eBPF program copies strings and slices by their length, so many bytes of each at most.
+    eBPF program copies strings and slices by their length, so many bytes of each at most. Of a
+    ``kernel`` whose events a BPF program reads, no limit of definitions holds.
     """
     site = found.site
     function = _called(found)
@@ -183,18 +186,40 @@ def plan(
         tuple([layout.fields for layout in layouts]),
         program.identity,
         addresses=tuple([each.site.address for each in found.each()]),
-        undefinable=_undefinable(site, layouts[0], kernel),
+        undefinable=_undefinable(found, layouts[0], kernel),
     )
 
 
-def _undefinable(site: Site, layout: _Layout, kernel: Kernel) -> str:
-    # Why no definition of the kernel can have all of it.
-    for problem in kind_problem(site.probe_kind, kernel):
-        return problem.message
-    for name, fetch in layout.fields:
-        if name in layout.undefinable and not isinstance(chain(fetch.value)[0], ElementAddress):
-            return f"only an eBPF program reads `{body(fetch)}` here on Linux {kernel.name}"
-    return ""
+def _undefinable(found: ProbePoint, layout: _Layout, kernel: Kernel) -> tuple[str, str] | None:
+    # Why no definition of the kernel can have all of it, after the code of a refusal.
+    limited = kernel
+    if kernel.records:  # no field was held to the rules of definitions yet
+        limited = kernel_rules(kernel.name if kernel.word_bytes == 8 else f"{kernel.name}/32")
+    for problem in kind_problem(found.site.probe_kind, limited):
+        return "FC0507", problem.message
+    definable = _definable(layout)
+    for name, fetch in definable if kernel.records else layout.fields:
+        computed = isinstance(chain(fetch.value)[0], ElementAddress)
+        if computed or not (kernel.records or name in layout.undefinable):
+            continue
+        try:
+            accepted(found, fetch, limited, Span(0, 0))
+        except CompileError as refused:
+            reads = f"only an eBPF program reads `{body(fetch)}` here on Linux {kernel.name}"
+            return _too_large(refused) or ("FC0507", reads)
+    if kernel.records:
+        try:
+            defined(found.site, definable, limited, programs=True)
+        except CompileError as refused:
+            return _too_large(refused)
+    return None
+
+
+def _too_large(refused: CompileError) -> tuple[str, str] | None:
+    for one in refused.diagnostics:
+        if one.reason in TOO_LARGE:
+            return one.code, f"only an eBPF program has room for this: {one.message}"
+    return None
 
 
 def _definable(layout: _Layout) -> list[tuple[str, Fetch]]:
@@ -205,6 +230,9 @@ def _definable(layout: _Layout) -> list[tuple[str, Fetch]]:
         if not (isinstance(fetch.value, Walk | Contents) or name in layout.undefinable)
     ]
 
+
+TOO_LARGE = ("event too large", "fetch-arg too long")
+"""Reasons of refusals that bind definitions, and no eBPF program."""
 
 _LARGEST = 4096  # bytes of a record's numbers, as of the kernel's own
 

@@ -99,7 +99,7 @@ class Plan(Record):
     definition fetches, by the names of its arguments. ``identity`` is that of the file at ``path``
     when it was read, empty for the kernel. What breakpoints record has ``fields`` and no
     definitions; ``at_hit``: memory is read at the hit, not after it. ``undefinable`` says why only
-    an eBPF program can record a plan of the kernel; empty: a definition can.
+    an eBPF program can record a plan, after the code of a refusal; None: a definition can.
     """
 
     group: str
@@ -115,7 +115,7 @@ class Plan(Record):
     identity: str = ""
     at_hit: bool = False
     addresses: tuple[int, ...] = ()
-    undefinable: str = ""
+    undefinable: tuple[str, str] | None = None
 
     def relocated(self, image: int, address: int) -> Plan:
         """The plan for a breakpoint at ``address``, with the file's image where it is in a process.
@@ -152,7 +152,7 @@ class Plan(Record):
             return "FC0314", "only an eBPF program computes the place of an element"
         if any(isinstance(one.value, Contents) for fields in self.fields[:1] for _, one in fields):
             return "FC0508", "only an eBPF program copies so many bytes"
-        return ("FC0507", self.undefinable) if self.undefinable else None
+        return self.undefinable
 
     @property
     def of_kernel(self) -> bool:

@@ -34,7 +34,7 @@ from fetchc.ir.fetch_rules import verify
 from fetchc.ir.steps import Program
 from fetchc.target.bpf_rules import BpfMachine, BpfRules, bpf_machine, bpf_rules
 from fetchc.tracer import tables
-from fetchc.tracer.bpf import bpf_session, features, kernel_probes, system_calls
+from fetchc.tracer.bpf import bpf_session, features, kernel_probes, plan_programs, system_calls
 from fetchc.tracer.bpf.bpf_session import BpfSession
 from fetchc.tracer.bpf.plan_programs import program_of, unable
 from fetchc.tracer.bpf.system_calls import Bpf
@@ -175,6 +175,39 @@ def test_both_engines_give_the_same_values(program: Path, name: str) -> None:
         assert (tracefs.lost, bpf.lost) == (0, 0)
     assert len(one) == len(ours)
     assert one == other
+
+
+def test_what_no_definition_has_room_for(
+    program: Path,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # 150 values, and one behind 20 pointers.
+    path, source = tmp_path / "room", tmp_path / "room.c"
+    source.write_text(
+        "struct node { int many[150]; struct node *next; };\n"
+        '__attribute__((noipa)) void visit(struct node *n) { asm volatile("" : : "r"(n)); }\n'
+        "int main(void) {\n"
+        "    static struct node listed[21];\n"
+        "    for (int n = 0; n < 21; n++) listed[n].next = &listed[n + 1];\n"
+        "    for (int n = 0; n < 150; n++) listed[0].many[n] = 7 * n;\n"
+        "    listed[20].many[3] = 21;\n"
+        "    visit(listed);\n"
+        "}"
+    )
+    subprocess.run(["gcc", "-g", "-O1", "-o", path, source], check=True, timeout=60)
+    wanted = {f"n->many[{n}]": 7 * n for n in range(150)}
+    wanted["n" + 20 * "->next" + "->many[3]"] = 21
+    words = ("-v", "--json", "--engine", "auto", "-x", path, "-f", "visit", "--", path)
+    done = trace(capfd, *wanted, *words)
+    assert "the engine is bpf: only an eBPF program has room for this" in done.errors
+    assert [one["args"] for one in done.objects] == [wanted]
+    monkeypatch.setattr(plan_programs, "unusable", lambda: "it is not for everybody")
+    done = trace(capfd, *list(wanted)[-2:], *words)
+    assert "the engine is tracefs" in done.errors
+    assert "left out `n->next" in done.errors
+    assert [one["args"] for one in done.objects] == [{"n->many[149]": 7 * 149}]
 
 
 # ------------------------------------------------------------------------------

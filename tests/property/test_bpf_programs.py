@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -305,6 +306,29 @@ def test_a_walk_is_recorded_as_the_steps_say(
     except TooLarge:
         return
     assert unlike(program, data, expected(program, seed, version)) == ""
+
+
+@pytest.mark.parametrize(
+    ("count", "store", "why"),
+    [
+        (200, Scalar("u", 64), None),
+        (500, Scalar("u", 64), "and a jump leads over 32767 at most"),
+        (65, Array(Scalar("u", 64), 64), "and an instruction reaches 32760"),
+    ],
+)
+def test_what_instructions_cannot_have_is_refused(
+    count: int, store: Scalar | Array, why: str | None
+) -> None:
+    # Each value behind a pointer of its own, twice where the text is long.
+    fields = [("text", Fetch(Deref(Register("si"), 0), Text()))]
+    for number in range(count):
+        value = Deref(Deref(Register("di"), 8 * number), 0)
+        fields.append((f"f{number}", Fetch(value, store)))
+    program = steps_of(fields, "sp", "ax")
+    assert X86 is not None
+    with nullcontext() if why is None else pytest.raises(TooLarge, match=why):
+        code = ring_record(program, X86, bpf_rules((6, 18)), Maps(5, 6), POINT, False, True)
+        assert len(code.bytes()) == 8 * len(code.instructions)
 
 
 HEAD, NODES = 0x5000, 6  # of a list of six nodes: next, number, length

@@ -256,6 +256,15 @@ def test_a_bpf_program_reads_the_record_itself(kernel: fetchc.Program) -> None:
     assert refused(kernel, "wake", "comm", version="6.18/perf") == "FC0506"
 
 
+def test_what_a_definition_mangles_is_for_ebpf_whatever_else_has_no_limit(
+    kernel: fetchc.Program,
+) -> None:
+    for version, alone in (("6.12", False), ("6.18", True)):
+        for rules in (version, f"{version}/bpf"):
+            plan = kernel.probe("tracepoint:sched:switch", kernel=rules).plan(["path"], "g")
+            assert (plan.ebpf_alone is not None) == alone, rules
+
+
 def test_the_task_that_runs(kernel: fetchc.Program) -> None:
     texts = ("pid=$current->pid", "next=$current->next", "where=$current")
     for point in ("wake", "fprobe:wake", "rawtracepoint:switch"):

@@ -241,6 +241,30 @@ def test_where_something_is_for_ebpf_alone_lists_are_copied() -> None:
         assert (found.chosen == bpf.chosen) == copied
 
 
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        ([f"*(int *){0x4000 + 4 * number}" for number in range(150)], "FC0504"),
+        ([f"(long *){0x4000 + 480 * number}:x64[60]" for number in range(7)], "FC0508"),
+        (["r->head" + 20 * "->next"], "FC0502"),
+    ],
+)
+def test_what_no_definition_has_room_for_is_for_ebpf(wanted: list[str], code: str) -> None:
+    words = ("-f", "visit", *wanted, "--engine")
+    assert [one for _, _, one in codes(targets(C, *words, "tracefs"))] == [code]
+    found = targets(C, *words, "auto")
+    assert found == targets(C, *words, "bpf")
+    (one,) = found.chosen
+    assert list(one.labels) == wanted
+    assert one.plan.ebpf_alone is not None
+    assert one.plan.ebpf_alone[0] == code
+    less = targets(C, "depth", *words, "auto").defined
+    labelled = [] if less is None else [each.labels for each in less.chosen]
+    assert labelled == ([("depth",)] if code == "FC0502" else [])  # else the event is too large
+    (small,) = targets(C, "-f", "visit", "depth", "--engine", "bpf").chosen
+    assert small.plan.ebpf_alone is None
+
+
 def test_one_value_is_shown_once() -> None:
     (hit,) = targets(
         C, "-f", "visit", "a=r->i", "a= r->i", "depth", "--by", "depth", "--sum", "a"
