@@ -240,9 +240,14 @@ class Bpf:
                 if error.errno != errno.ENOENT:  # that of a program, which has just gone
                     raise
                 continue
-            if self._name_of_types(types) == (module, True):
+            found = False
+            try:
+                found = self._name_of_types(types) == (module, True)
+            finally:
+                if not found:
+                    os.close(types)
+            if found:
                 return types
-            os.close(types)
 
     def _name_of_types(self, types: int) -> tuple[str, bool]:
         # And whether it is the kernel's, as those of its modules are.

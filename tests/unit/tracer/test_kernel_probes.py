@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import ctypes
+import errno
 import os
+import struct
 from pathlib import Path
 
 import pytest
 
+from fetchc.emit.bpf_steps import Code
 from fetchc.ir.fetch import Deref, Fetch, KernelValue, Register, ReturnValue, StackEntry, Word
 from fetchc.target.bpf_rules import bpf_machine, bpf_rules
 from fetchc.tracer.bpf import kernel_probes
 from fetchc.tracer.bpf.kernel_probes import KernelProbe, Unprobed, kernel_probe
+from fetchc.tracer.bpf.system_calls import Bpf
 from fetchc.tracer.events import Plan
 from fetchc.tracer.kallsyms import symbol_addresses
 
@@ -105,3 +110,32 @@ def test_symbols_need_addresses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     with pytest.raises(Unprobed, match="lists no symbol `jiffies`"):
         addresses(jiffies.replace("jiffies", "other"))
     kernel_probes._addresses.cache_clear()
+
+
+class Types(Bpf):
+    """Has one BTF, and refuses its name."""
+
+    opened: int
+
+    def _bpf_in(self, command: int, attributes: ctypes.Array[ctypes.c_char]) -> int:
+        number = struct.unpack_from("=I", attributes, 0)[0]
+        if number:
+            raise OSError(errno.EPERM, "")
+        struct.pack_into("=I", attributes, 4, 1)
+        return 0
+
+    def _bpf(self, command: int, attributes: bytes) -> int:
+        if len(attributes) > 4:
+            raise OSError(errno.EPERM, "")
+        self.opened = os.open(os.devnull, os.O_RDONLY)
+        return self.opened
+
+
+def test_types_are_closed_where_their_name_is_refused() -> None:
+    machine = bpf_machine("x86_64")
+    assert machine is not None
+    bpf = Types(machine)
+    with pytest.raises(PermissionError):
+        bpf.load(Code((), ()), kind="entry", function=1, module="loop")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(bpf.opened)
