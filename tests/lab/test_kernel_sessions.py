@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+import fetchc
+from fetchc.target.bpf_rules import bpf_machine
+from tests.live.test_bpf_engine import source_of_kinds
 from tests.support import kernel_lab_guest
 from tests.support.kernel_lab import SOURCES, LabKernel, built
 from tests.support.kernel_lab_calls import program
@@ -49,3 +53,74 @@ def test_sessions_in_the_kernel(lab_kernel: LabKernel, monkeypatch: pytest.Monke
             shown = guest.run(*run, *words)
             assert f"{SLEEPERS - missed}  hrtimer_nanosleep" in shown
             assert (f"warning: {missed} returns were missed" in shown) == (missed > 0), shown
+
+
+KINDS = 12  # functions with a link each: so many that those of a killed trace are pinned
+# What the kernel has before, while and after a trace that is killed: the numbers of all programs,
+# maps and links of eBPF, and the code of a traced program.
+KILLED = """
+import ctypes, json, os, struct, subprocess, sys, time
+
+call, address, *trace = sys.argv[1:]
+system_call = ctypes.CDLL(None, use_errno=True).syscall
+next_ids = {"programs": 11, "maps": 12, "links": 31}  # BPF_*_GET_NEXT_ID
+
+
+def numbers(command):
+    found, number = [], 0
+    while True:
+        asked = ctypes.create_string_buffer(struct.pack("=III", number, 0, 0), 12)
+        if system_call(int(call), command, asked, len(asked)):
+            return found  # ENOENT: behind the last one
+        number = struct.unpack_from("=I", asked, 4)[0]
+        found.append(number)
+
+
+def state():
+    with open(f"/proc/{target.pid}/mem", "rb") as memory:
+        memory.seek(int(address))
+        code = memory.read(64).hex()
+    return {name: numbers(command) for name, command in next_ids.items()} | {"code": code}
+
+
+target = subprocess.Popen(["/kinds"])
+time.sleep(1)
+before = state()
+with subprocess.Popen(trace, stderr=subprocess.PIPE, text=True) as child:
+    for said in child.stderr:
+        if said.startswith("tracing"):
+            break
+    meanwhile = state()
+    child.kill()
+until = time.monotonic() + 200
+while state() != before and time.monotonic() < until:
+    time.sleep(0.1)
+print(json.dumps([before, meanwhile, state()]))
+target.kill()
+"""
+
+
+@pytest.mark.long
+def test_nothing_stays_behind_a_killed_trace(lab_kernel: LabKernel, tmp_path: Path) -> None:
+    if reason := why_no_python(lab_kernel):
+        pytest.skip(reason)
+    source, kinds = tmp_path / "kinds.c", tmp_path / "kinds"
+    source.write_text(source_of_kinds(KINDS, "for (;;) pause();"))
+    kinds.write_bytes(built(lab_kernel.machine, source, "-g", "-O1"))
+    address = str(fetchc.open(str(kinds)).probe("kind_0").address)
+    machine = bpf_machine(lab_kernel.machine.name)
+    assert machine is not None
+    content = {**files(lab_kernel), "kinds": kinds.read_bytes(), "killed.py": KILLED.encode()}
+    python = interpreter(lab_kernel)
+    with Guest(lab_kernel, content, 300) as guest:
+        for words, links in (
+            (("$args", "-x", "/kinds", "-f", "kind_*"), KINDS),
+            (("count", "-x", "kernel", "-f", "vfs_read", "-f", "vfs_write"), 0),
+        ):
+            trace = (python, "-m", "fetchc", "trace", "--engine", "bpf", *words)
+            text = guest.run(python, "/killed.py", str(machine.bpf), address, *trace)
+            before, meanwhile, after = json.loads(text.splitlines()[-1])
+            assert len(meanwhile["programs"]) > len(before["programs"])
+            assert len(meanwhile["maps"]) > len(before["maps"])
+            assert (meanwhile["code"] != before["code"]) == (links > 0)
+            assert after == before

@@ -214,18 +214,24 @@ def test_what_no_definition_has_room_for(
 # Many programs at once.
 
 
-@pytest.fixture(scope="module")
-def kinds(program: Path) -> Path:
-    # Each function has parameters of other types: events that tracefs cannot share.
-    path, source = program.with_name("kinds"), program.with_name("kinds.c")
+def source_of_kinds(count: int, further: str = "") -> str:
+    """A program of so many functions, with parameters of other types each, so that tracefs cannot
+    share events and eBPF cannot share programs; ``further`` is the end of `main`.
+    """
     types = ("char", "short", "int", "long")
-    lines, calls = [], []
-    for number in range(KINDS):
+    lines, calls = ["#include <unistd.h>"], []
+    for number in range(count):
         listed = [types[number >> 2 * digit & 3] for digit in range(3)]
         words = ", ".join([f"{name} p{at}" for at, name in enumerate(listed)])
         lines.append(f'__attribute__((noinline)) void kind_{number}({words}) {{ asm(""); }}')
         calls.append(f"kind_{number}({number}, 2, 3);")
-    source.write_text("\n".join([*lines, "int main(void) {", *calls, "}"]))
+    return "\n".join([*lines, "int main(void) {", *calls, further, "}"])
+
+
+@pytest.fixture(scope="module")
+def kinds(program: Path) -> Path:
+    path, source = program.with_name("kinds"), program.with_name("kinds.c")
+    source.write_text(source_of_kinds(KINDS))
     subprocess.run(["gcc", "-g", "-O1", "-o", path, source], check=True, timeout=60)
     return path
 
