@@ -115,7 +115,8 @@ _MOST_NOTED = 18  # words of an entry: two strings with their lengths
 class _Entries(Record):
     """The entries of calls that the kernel times, by the plan's event.
 
-    ``noted``, by function, is what they note for the return.
+    ``noted``, by function, is what they note for the return. Of ``--since`` they are those of the
+    function where times begin.
     """
 
     countings: dict[str, Entering]
@@ -124,9 +125,13 @@ class _Entries(Record):
 
 def _entries(targets: Targets) -> _Entries | None:
     # None: the kernel cannot time them, or not with the values that are asked for.
-    from fetchc.tracer.bpf.noted_values import entering, words_of
+    from fetchc.tracer.bpf.noted_values import Entering, entering, words_of
+    from fetchc.tracer.bpf.plan_programs import processes_of
 
     found = _Entries({}, {})
+    for target in targets.chosen:
+        if target.role == "start":
+            found.countings[target.plan.event] = Entering(processes_of(target.plan))
     listed = [one for one in targets.chosen if one.role == "enter"]
     labels: dict[str, None] = {}
     for target in listed:
@@ -154,8 +159,11 @@ def _entries(targets: Targets) -> _Entries | None:
 
 
 def _calls(target: Target, terms: tuple[tuple[Term, ...], ...] = ()) -> tuple[Program, ...]:
-    from fetchc.tracer.bpf.plan_programs import calls_of
+    # What identifies the calls of an entry or a return, and the process of the end of a time.
+    from fetchc.tracer.bpf.plan_programs import calls_of, processes_of
 
+    if target.role == "hit":
+        return processes_of(target.plan)
     stack = "" if target.key == FRAME else target.key
     if stack and not target.stack_end:
         return ()
@@ -178,7 +186,8 @@ def _filters(
             whole = False
             continue
         noted = () if entries is None else entries.noted.get(target.plan.function, ())
-        programs, all_of_it = filter_of(target.plan, target.filter, target.role == "leave", noted)
+        timed = entries is not None and bool(entries.countings)
+        programs, all_of_it = filter_of(target.plan, target.filter, timed, noted)
         if programs:
             found[target.plan.event] = programs
         whole = whole and all_of_it
@@ -191,10 +200,10 @@ def _countings(
     # By the plan's event; none at all where one of the plans cannot be counted in the kernel.
     found: dict[str, Counting | Entering] = {**entries.countings}
     for target in targets.chosen:
-        if target.role == "enter":
+        if target.role in ("enter", "start"):
             continue
         noted = entries.noted.get(target.plan.function, ())
-        counting = _counting(target, measures, filtered, noted)
+        counting = _counting(target, measures, filtered, noted, timed=bool(entries.countings))
         if counting is None:
             return {}
         found[target.plan.event] = counting
@@ -202,12 +211,16 @@ def _countings(
 
 
 def _counting(
-    target: Target, measures: tuple[Measure, ...], filtered: bool, noted: tuple[Noted, ...]
+    target: Target,
+    measures: tuple[Measure, ...],
+    filtered: bool,
+    noted: tuple[Noted, ...],
+    timed: bool,
 ) -> Counting | None:
     from fetchc.tracer.bpf.plan_programs import counting_of
 
-    calls = _calls(target) if target.role == "leave" else ()
-    if target.role == "leave" and not calls:
+    calls = _calls(target) if timed else ()
+    if timed and not calls:
         return None
     wanted = set(target.keys) if filtered else _wanted(target)
     shapes = {one.label: one.shape for one in target.plan.values}

@@ -139,7 +139,7 @@ class Hits:
     def _leave(self, target: Target, event: Event) -> Hit:
         elapsed = event.args.pop(ELAPSED, None)
         if isinstance(elapsed, int) and elapsed != UNSEEN:
-            return Hit(target, event, round(elapsed / 1e3, 3))
+            return Hit(target, event, _microseconds(elapsed))
         if elapsed == UNSEEN:  # the entry was recorded, or not seen: the program has none of it
             own = {one.label for one in target.plan.values}
             event.args = {label: one for label, one in event.args.items() if label in own}
@@ -155,10 +155,17 @@ class Hits:
         self._starts.enter(event.pid, event)
 
     def _reach(self, target: Target, event: Event) -> Hit:
+        elapsed = event.args.pop(ELAPSED, None)
+        if isinstance(elapsed, int):
+            return Hit(target, event, None if elapsed == UNSEEN else _microseconds(elapsed))
         start = self._starts.leave(event.pid)
         if start is None:
             return Hit(target, event, None)
         return Hit(target, event, microseconds(start, event), start)
+
+
+def _microseconds(elapsed: int) -> float:
+    return round(elapsed / 1e3, 3)
 
 
 def _call(target: Target, event: Event) -> tuple[Hashable, int | None] | None:

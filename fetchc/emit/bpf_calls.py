@@ -3,6 +3,9 @@
 A hash map has the calls that were entered and have not returned. What identifies a call is as in
 :class:`fetchc.tracer.events.OpenCalls`: the process, and where the frame is. A frame that longjmp,
 an exception or the end of its thread has left gives its place to the next call there.
+
+The time from one function to another is that of a process: the entry of a process stays in the map,
+as several threads may look at it, and its begin is 0 where no time goes on.
 """
 
 from __future__ import annotations
@@ -45,7 +48,7 @@ def open_bytes(noted: int) -> int:
     return WORD + _NESTED * WORD * (1 + noted)
 
 
-_ANY = 0  # BPF_ANY
+_ANY, _NEW = 0, 1  # BPF_ANY, BPF_NOEXIST
 
 
 class Call(Record):
@@ -75,7 +78,7 @@ class CallEmitter(StepEmitter):
             raise TooLarge(f"what identifies a call needs {-self._key} bytes of stack")
         self._unknown = asm.fresh()
         self._unread = asm.fresh()
-        self._in_goroutine = self._is_identified = False
+        self._in_goroutine = self._in_process = self._is_identified = False
 
     def begin(self) -> bool:
         """Note the time, and end; a call that the map has no room for is counted.
@@ -84,7 +87,7 @@ class CallEmitter(StepEmitter):
         to be noted could not be read.
         """
         asm, helpers = self._asm, self._helpers
-        fresh, full, room, lost, done, began, record = [asm.fresh() for _ in range(7)]
+        fresh, full, room, lost, done, began, record, known = [asm.fresh() for _ in range(8)]
         for place in self._noted:
             asm.store_constant(FRAME, place, 0, WORD)
         self._identify()
@@ -95,7 +98,10 @@ class CallEmitter(StepEmitter):
             asm.place(self._unread)
             asm.constant(R9, 0)
             asm.place(began)
-        if not self._in_goroutine:  # there a panic has left what is open in the frame
+        if self._in_process:
+            self._look_up()
+            asm.jump_if("ne", R0, 0, known)
+        elif not self._in_goroutine:  # there a panic has left what is open in the frame
             self._look_up()
             asm.jump_if("eq", R0, 0, fresh)
             asm.load(R1, R0, 0, WORD)
@@ -113,11 +119,14 @@ class CallEmitter(StepEmitter):
         asm.move(R2, FRAME)
         asm.compute_with("add", R2, self._key)
         asm.map_value(R3, self._empty, 0)
-        asm.constant(R4, _ANY)
+        asm.constant(R4, _NEW if self._in_process else _ANY)
         asm.call(helpers["map_update_elem"])
-        asm.jump_if("ne", R0, 0, lost)
+        if not self._in_process:  # another thread may have done it
+            asm.jump_if("ne", R0, 0, lost)
         self._look_up()
         asm.jump_if("eq", R0, 0, lost)
+        if self._in_process:
+            asm.place(known)
         asm.constant(R1, 0)
         if asm.leads_to(room):
             asm.place(room)
@@ -148,13 +157,35 @@ class CallEmitter(StepEmitter):
 
     def elapsed(self) -> None:
         """Have the time since the begin at :data:`ELAPSED`, all bits where that was not noted."""
-        asm, last = self._asm, self._asm.fresh()
+        asm = self._asm
         asm.store_constant(FRAME, ELAPSED, -1, WORD)
         for place in self._noted:
             asm.store_constant(FRAME, place, 0, WORD)
         self._identify()
         self._look_up()
         asm.jump_if("eq", R0, 0, self._unknown)
+        if self._in_process:
+            self._take_time()
+        else:
+            self._take_call()
+        asm.call(self._helpers["ktime_get_ns"])
+        asm.compute("sub", R0, R9)
+        asm.store(FRAME, ELAPSED, R0, WORD)
+        asm.place(self._unknown)
+
+    def _take_time(self) -> None:
+        # Of two threads that take it at the same time one has it.
+        asm = self._asm
+        asm.move(R7, R0)
+        asm.load(R0, R7, WORD, WORD)
+        asm.jump_if("eq", R0, 0, self._unknown)
+        asm.move(R9, R0)
+        asm.constant(R1, 0)
+        asm.compare_exchange(R7, WORD, R1)
+        asm.jump_if_both("ne", R0, R9, self._unknown)
+
+    def _take_call(self) -> None:
+        asm, last = self._asm, self._asm.fresh()
         asm.load(R1, R0, 0, WORD)
         asm.compute_with("add", R1, -1)
         asm.jump_if("ge", R1, _NESTED, self._unknown)
@@ -172,10 +203,6 @@ class CallEmitter(StepEmitter):
         asm.place(last)
         if self._noted:
             asm.jump_if("eq", R9, 0, self._unknown)
-        asm.call(self._helpers["ktime_get_ns"])
-        asm.compute("sub", R0, R9)
-        asm.store(FRAME, ELAPSED, R0, WORD)
-        asm.place(self._unknown)
 
     def _identify(self) -> None:
         for position, step in enumerate(self._steps):
@@ -192,7 +219,14 @@ class CallEmitter(StepEmitter):
                 for place, value in zip(self._noted, values, strict=True):
                     self.value(R1, value)
                     asm.store(FRAME, place, R1, WORD)
-            case Identify(stack=stack, place=place):
+            case Identify(place=None):
+                self._is_identified = self._in_process = True
+                asm.call(self._helpers["get_current_pid_tgid"])
+                asm.compute_with("rsh", R0, 32)
+                asm.store(FRAME, self._key + _PROCESS, R0, WORD)
+                asm.store_constant(FRAME, self._key + _STACK, 0, WORD)
+                asm.store_constant(FRAME, self._key + _PLACE, 0, WORD)
+            case Identify(stack=stack, place=int() as place):
                 self._is_identified = True
                 known = asm.fresh()
                 asm.call(self._helpers["get_current_pid_tgid"])

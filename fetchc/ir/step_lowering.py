@@ -128,7 +128,7 @@ def steps_of(
 
 
 def call_steps(
-    place: Term,
+    place: Term | None,
     goroutine: Term | None,
     stack: str,
     result: str,
@@ -136,7 +136,7 @@ def call_steps(
     context: Sequence[Slot] = (),
     symbols: Symbols = (),
 ) -> Program:
-    """The steps that identify the call that a hit is of: see :class:`Identify`.
+    """The steps that identify the call, or the process, that a hit is of: see :class:`Identify`.
 
     ``noted`` are words of its entry that are for its return.
     """
@@ -279,10 +279,10 @@ class _Lowering:
             self._texts,
         )
 
-    def call(self, place: Term, goroutine: Term | None, noted: Sequence[Term]) -> Program:
+    def call(self, place: Term | None, goroutine: Term | None, noted: Sequence[Term]) -> Program:
         """The steps that identify a call, which record nothing."""
         stack = None if goroutine is None else self._term(goroutine, "")
-        self._step(Identify(stack, self._term(place, "")), ())
+        self._step(Identify(stack, None if place is None else self._term(place, "")), ())
         if noted:
             self._step(Note(tuple([self._term(one, "") for one in noted])), ())
         return self._without_record()

@@ -313,10 +313,12 @@ class Identify(Record):
     """Which call of its process a hit is of: where its frame is, in a goroutine's ``stack``.
 
     ``stack`` is the goroutine's number, 0 on the system's stack of the thread; None: not of Go.
+    Without a ``place`` it is of no call: its time begins whenever the process begins one anew, and
+    is for one end.
     """
 
     stack: int | None
-    place: int
+    place: int | None
 
 
 class Note(Record):
@@ -517,10 +519,12 @@ def operands(step: Step) -> tuple[int, ...]:
             return tuple([one.value for one in measures])
         case Note(values=values):
             return values
-        case Identify(stack=int() as stack, place=place):
+        case Identify(stack=int() as stack, place=int() as place):
             return stack, place
-        case Identify(place=place):
+        case Identify(place=int() as place):
             return (place,)
+        case Identify():
+            return ()
         case _:
             assert_never(step)
 

@@ -161,6 +161,23 @@ def test_each_call_has_the_time_of_its_own_entry(
     assert "no numbers" not in notes
 
 
+def test_a_time_since_another_function_is_for_one_hit(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Whichever of three threads is first has it; no child has.
+    for words in ((), ("--filter", "$latency > 0")):
+        done = trace(
+            capfd, "--since", "main", "--sum", "$latency", "--by", "$function", "-v", "--json",
+            *words, "-f", "down", "-f", "nap", "-x", program, "--", program,
+        )  # fmt: skip
+        assert "the kernel counts" in done.errors
+        counted = [line for line in done.objects if line["count"]]
+        assert [(line["key"], line["count"]) for line in counted] == [("down", 1)]
+        assert counted[0]["total"] > 0
+        others = f"{COUNTS['down'] - 1 + COUNTS['nap']} values that are no numbers"
+        assert (others in done.errors) == (not words)
+
+
 def test_goroutines_have_their_own_calls(
     program: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

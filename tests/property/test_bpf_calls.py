@@ -80,12 +80,8 @@ class Thread:
         for name, value in (("di", goroutine), ("sp", sp + pushed), ("bx", 0x5000)):
             struct.pack_into("<Q", context, X86.registers[name], value)
         machine.context, machine.clock = bytes(context), now
-        place = Calculated("sub", StackPointer(), pushed)
-        if self.in_go:
-            place = Calculated("sub", Deref(Register("bx"), 0), place)
-        goroutine_at, noted = Register("di") if self.in_go else None, self.noted if enters else ()
-        steps = call_steps(place, goroutine_at, "sp", "ax", noted)
-        call = Call(steps, OPEN, EMPTY, len(self.noted))
+        noted = self.noted if enters else ()
+        call = Call(self.steps(pushed, noted), OPEN, EMPTY, len(self.noted))
         if enters and not noted:
             code = entry_code(call, Target(X86, RULES, MAPS, POINT, False, True, None))
         else:
@@ -95,6 +91,13 @@ class Thread:
                 entering=enters,
             )  # fmt: skip
         machine.run(code.instructions)
+
+    def steps(self, pushed: int, noted: tuple[Term, ...]) -> Program:
+        """What identifies the call."""
+        place = Calculated("sub", StackPointer(), pushed)
+        if self.in_go:
+            place = Calculated("sub", Deref(Register("bx"), 0), place)
+        return call_steps(place, Register("di") if self.in_go else None, "sp", "ax", noted)
 
     def counted(self) -> Cell:
         """All times of the map."""
@@ -200,6 +203,55 @@ def test_an_entry_that_cannot_be_identified_is_no_call() -> None:
     thread.hit(True, 7, 0x8000, 0)
     thread.hit(False, 7, 0x8000, 5)
     assert (thread.machine.open, thread.recorded()) == ({}, [UNSEEN])
+
+
+# ------------------------------------------------------------------------------
+# The time from one function to another, of a process.
+
+
+class Since(Thread):
+    """A thread of several processes: one function begins a time, another one ends it."""
+
+    def steps(self, pushed: int, noted: tuple[Term, ...]) -> Program:
+        """What identifies the process."""
+        return call_steps(None, None, "sp", "ax")
+
+    def reach(self, begins: bool, process: int, now: int) -> None:
+        """Run the program of one of the functions."""
+        self.machine.process = process
+        self.hit(begins, 0, 0x8000, now)
+
+
+@given(
+    st.lists(
+        st.tuples(st.booleans(), st.sampled_from([7, 8]), st.integers(1, 1 << 40)), max_size=40
+    )
+)
+def test_a_time_is_from_the_last_begin_and_for_one_end(drawn: list[tuple[bool, int, int]]) -> None:
+    thread, starts, wanted, unseen, now = Since(), OpenCalls(most=1), Cell(), 0, 0
+    for begins, process, later in drawn:
+        now += later
+        thread.reach(begins, process, now)
+        if begins:
+            starts.enter(process, Event(PLAN, 0, 0, "", 0, 0.0, now, {}, ()))
+        elif (start := starts.leave(process)) is None:
+            unseen += 1
+        else:
+            wanted.add(round((now - start.address) / 1e3, 3))
+    mine = thread.counted()
+    assert (mine.count, mine.buckets) == (wanted.count, wanted.buckets)
+    assert (mine.smallest, mine.largest) == (wanted.smallest, wanted.largest)
+    assert thread.recorded() == [UNSEEN] * unseen
+
+
+def test_a_time_that_another_thread_takes_meanwhile_is_gone() -> None:
+    thread = Since()
+    thread.reach(True, 7, 100)
+    thread.machine.others = lambda memory, place: memory.__setitem__(
+        slice(place, place + 8), bytes(8)
+    )
+    thread.reach(False, 7, 300)
+    assert (thread.counted().count, thread.recorded()) == (0, [UNSEEN])
 
 
 # ------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ __all__ = [
     "filter_of",
     "format_of",
     "labels_of",
+    "processes_of",
     "program_of",
     "recorded_fields",
     "unable",
@@ -153,7 +154,8 @@ def counting_of(
 
     ``measures`` are as those of :class:`Counting`, ``labels`` those of the values that keys and
     filters need; ``task`` is what they need of the task: thread, process, cpu, comm. ``calls``
-    are what :func:`calls_of` gives of a plan of returns, ``noted`` what their entries note.
+    are what :func:`calls_of` gives of a plan of returns, ``noted`` what their entries note; or what
+    :func:`processes_of` gives, of the end of a time.
     """
     rules, machine = running()
     contexts = _contexts(plan)
@@ -202,6 +204,11 @@ def calls_of(
         return call_steps(frame, goroutine, *_registers(), of_entry, *contexts[number])
 
     return identified(plan, place, pushed, stack, end, identify, terms)
+
+
+def processes_of(plan: Plan) -> tuple[Program, ...]:
+    """The steps that identify the process of a hit, whose time goes on, for each definition."""
+    return len(plan.definitions) * (call_steps(None, None, *_registers()),)
 
 
 def filter_of(
