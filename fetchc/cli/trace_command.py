@@ -134,12 +134,12 @@ def _run(
         from fetchc.cli.trace_breakpoints import by_breakpoints
 
         return by_breakpoints(options, output, asked, command, targets, wanted)
-    session = chosen_session(targets, options, wanted, group, output)
+    session, probed = chosen_session(targets, options, wanted, group, output)
     for note in targets.notes:
         output.say(f"note: {note}")
     with terminable():
         try:
-            return _recorded(session, targets, options, output, asked, command, wanted)
+            return _recorded(session, probed, options, output, asked, command, wanted)
         except TracerError as refusal:
             # Nothing is recorded yet, and what eBPF cannot, tracefs may.
             instead = session_instead(refusal, targets, options, group)

@@ -38,16 +38,19 @@ def recordable(targets: Targets) -> Targets:
 
 
 def chosen_session(
-    targets: Targets, options: Options, request: Request, group: str, output: Output
-) -> Session:
-    """A session for ``targets``, by ``--engine`` and what the kernel can do.
+    chosen: Targets, options: Options, request: Request, group: str, output: Output
+) -> tuple[Session, Targets]:
+    """A session for what was ``chosen``, by ``--engine`` and what the kernel can do.
 
+    With the targets that it is for: eBPF may have other plans for calls of the kernel's functions.
     Raises TracerError FC0718 where ``--engine bpf`` cannot be.
     """
+    targets = chosen
     countings: dict[str, Counting | Entering] = {}
     filters: dict[str, tuple[Program, ...]] = {}
     whole = True
     if options.engine != "tracefs":
+        targets = _by_frames(chosen)
         totals = _asks_for_totals(options, request)
         entries = _entries(targets) if totals else None
         filters, whole = _filters(targets, entries)
@@ -60,19 +63,38 @@ def chosen_session(
         output.say(f"note: the engine is {engine}: {why}")
     ahead = options.ahead
     if engine == "tracefs":
-        return Session(group=group, created=None if ahead is None else ahead.taken)
+        return Session(group=group, created=None if ahead is None else ahead.taken), chosen
     if ahead is not None:
         ahead.drop()
     from fetchc.tracer.bpf.bpf_session import BpfSession
 
-    return BpfSession(group=group, countings=countings, filters=filters)
+    return BpfSession(group=group, countings=countings, filters=filters), targets
+
+
+def _by_frames(targets: Targets) -> Targets:
+    # Calls of the kernel's functions, without breakpoints: those miss no return, and have no stack
+    # pointer. An entry is followed by its return.
+    from fetchc.tracer.bpf.plan_programs import framed
+
+    chosen = list(targets.chosen)
+    for at, pair in enumerate(zip(targets.chosen, targets.chosen[1:], strict=False)):
+        enter, leave = pair
+        shown = {*leave.labels, *leave.measures, *_wanted(leave)}
+        if enter.role != "enter" or FRAME in shown:
+            continue
+        plans = [plan for one in pair if (plan := framed(one.plan, FRAME)) is not None]
+        if len(plans) == len(pair):
+            both = zip(pair, plans, strict=True)
+            chosen[at : at + 2] = [one.replaced(plan=plan, pushed=0) for one, plan in both]
+    return targets.replaced(chosen=tuple(chosen))
 
 
 def session_instead(
     refusal: TracerError, targets: Targets, options: Options, group: str
 ) -> Session | None:
     """By tracefs, where the kernel refuses an eBPF program that ``auto`` has chosen; else None."""
-    of_program = any(one.reason == "refused program" for one in refusal.diagnostics)
+    reasons = ("refused program", "refused probe")
+    of_program = any(one.reason in reasons for one in refusal.diagnostics)
     alone = any(each.plan.ebpf_alone for each in targets.chosen)
     if options.engine != "auto" or not of_program or alone or _closed(targets) is not None:
         return None

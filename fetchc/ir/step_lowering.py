@@ -37,7 +37,14 @@ from fetchc.ir.fetch import (
     element_of,
     fixed_bytes,
 )
-from fetchc.ir.step_support import CPU_OFFSETS, TASK, TASK_NAME, is_array, symbol_of
+from fetchc.ir.step_support import (
+    CALL_FRAME,
+    CPU_OFFSETS,
+    TASK,
+    TASK_NAME,
+    is_array,
+    symbol_of,
+)
 from fetchc.ir.steps import (
     COMM_BYTES,
     HEADER,
@@ -435,6 +442,8 @@ class _Lowering:
                 return self._plain(Arithmetic("add", start, self._plain(Constant(at), name)), name)
             case KernelValue(text=text) if text == TASK:
                 return self._plain(ReadTask("task"), name)
+            case KernelValue(text=text) if text == CALL_FRAME:
+                return self._plain(ContextAddress(), name)
             case KernelValue(rule="per_cpu"):
                 moved = self._cpu_offset(name)
                 return self._plain(Arithmetic("add", self._symbol(value, name), moved), name)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Symbols = Sequence[tuple[str, int]]
 
 __all__ = [
+    "CALL_FRAME",
     "CPU_OFFSETS",
     "TASK",
     "TASK_NAME",
@@ -47,6 +48,11 @@ TASK_NAME = "$COMM"
 
 TASK = "$current"
 """The task that runs."""
+
+CALL_FRAME = "$frame"
+"""Where the frame of a call is for which the kernel runs programs at both ends, without a
+breakpoint: it gives both of them the same context, in that frame.
+"""
 
 CPU_OFFSETS = "__per_cpu_offset"
 """Of the kernel: by the processor's number, how far its own objects are from their symbols."""
@@ -75,7 +81,7 @@ def unsupported(fetch: Fetch, context: Sequence[Slot] = (), symbols: Symbols = (
         if symbol_of(value) not in dict(symbols):
             shown = value.text if value == fetch.value else body(fetch)  # an address has no body
             return f"`{shown}` is at a symbol of the kernel"
-    elif isinstance(value, KernelValue) and value.text not in (TASK_NAME, TASK):
+    elif isinstance(value, KernelValue) and value.text not in (TASK_NAME, TASK, CALL_FRAME):
         slot = next((one for one in context if one.name == value.text), None)
         if slot is None:
             return f"`{body(fetch)}` is a value of the kernel"

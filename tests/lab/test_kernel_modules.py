@@ -13,7 +13,6 @@ from tests.support.kernel_lab_guest import Guest, LabError
 from tests.support.kernel_lab_python import files, interpreter, why_no_python
 
 MODULES_HAVE_BTF = (5, 11)  # kbuild: Build kernel module BTFs if BTF is enabled (5f9ae91f7c0d)
-SAYS_MISSES = (6, 7)  # from here on programs at returns can be, as the kernel counts what they miss
 FINIT_MODULE = 313  # x86-64's number of the system call
 LOAD = f"""
 import ctypes, os
@@ -99,16 +98,15 @@ def test_a_program_at_a_function_of_a_module(lab_kernel: LabKernel) -> None:
                 shown[engine] = [json.loads(line)["args"] for line in text.splitlines()]
             assert shown["bpf"] == shown["tracefs"]
             assert len(shown["bpf"]) == len(ASKED)
-        if kernel(lab_kernel.release).version >= SAYS_MISSES:
-            text = guest.run(
-                python, "-m", "fetchc", "trace", "--sum", "$latency", "--by", "cmd,$retval",
-                "--latency", "-f", "lo_ioctl", "-x", "kernel:loop", "-v", "--format", "jsonl", "--",
-                python, "-c", ASK,
-            )  # fmt: skip
-            assert "the engine is bpf: the kernel counts" in text
-            rows = [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
-            assert sorted(tuple(one["key"]) for one in rows) == sorted(ASKED.items())
-            assert all(one["total"] > 0 for one in rows)
+        text = guest.run(
+            python, "-m", "fetchc", "trace", "--sum", "$latency", "--by", "cmd,$retval",
+            "--latency", "-f", "lo_ioctl", "-x", "kernel:loop", "-v", "--format", "jsonl", "--",
+            python, "-c", ASK,
+        )  # fmt: skip
+        assert "the engine is bpf: the kernel counts" in text
+        rows = [json.loads(line) for line in text.splitlines() if line[:1] == "{"]
+        assert sorted(tuple(one["key"]) for one in rows) == sorted(ASKED.items())
+        assert all(one["total"] > 0 for one in rows)
         # Without a breakpoint: fprobe: has nothing else.
         text = guest.run(
             python, "-m", "fetchc", "trace", "--count-by", "cmd,bdev->bd_disk->disk_name",

@@ -136,6 +136,7 @@ class BpfSession(Session):
     def __enter__(self) -> BpfSession:
         self._descriptors: list[int] = []
         self._links: list[int] = []
+        self._of_entries: list[int] = []  # links where calls are noted
         self._threads: int | None = None
         self._followed: mmap.mmap | None = None
         self._calls: tuple[int, int] | None = None  # the map of those that are open, an empty value
@@ -359,15 +360,16 @@ class BpfSession(Session):
         self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, maps))
         for plan in kernel_plans:
             self._attach_kernel(plan)
-        before = len(self._links)
+        before = len(self._links), len(self._of_entries)
         for group, points in groups.items():
             if "cookies" in self._rules.features:
                 self._attach_group(group, points)
             else:
                 for one in points:
                     self._attach_group(group, [one])
-        if "uprobe_multi" in self._rules.features and len(self._links) > _FEW_LINKS:
-            self._pinned.add(self._links[before:])
+        added = self._links[before[0] :] + self._of_entries[before[1] :]
+        if "uprobe_multi" in self._rules.features and len(added) > _FEW_LINKS:
+            self._pinned.add(added)
 
     def _walks_caller(self, plan: Plan, probed: ProbedPlace) -> bool:
         # Whether the kernel takes the probed instruction for the first of a function.
@@ -422,11 +424,13 @@ class BpfSession(Session):
         )
         try:
             opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
-            self._links += opened
+            self._links_of(group).extend(opened)
             self._of_kernel.append((probe, loaded, opened[0]))
         except OSError as error:
             notes = () if probe.kind in ("event", "tracepoint") else why_absent(line)
-            raise _refused_probe(plan, error, *notes) from error
+            refusal = _refused_probe(plan, error, *notes)
+            said = [one.replaced(reason="refused probe") for one in refusal.diagnostics]
+            raise TracerError(tuple(said)) from error
 
     def _group(
         self, plan: Plan, at: int, path: str, returning: bool, program: Program | None
@@ -465,14 +469,14 @@ class BpfSession(Session):
         ]
         try:
             if multi:
-                self._links += self._bpf.attach_many(
-                    program, group.path, attachments, group.returning
+                self._links_of(group).extend(
+                    self._bpf.attach_many(program, group.path, attachments, group.returning)
                 )
             else:
                 for one in attachments:
                     cookies = "cookies" in self._rules.features
-                    self._links += self._bpf.attach(
-                        program, group.path, one, group.returning, cookies
+                    self._links_of(group).extend(
+                        self._bpf.attach(program, group.path, one, group.returning, cookies)
                     )
         except OSError as error:
             raise self._refused_point(program, group, points, multi, error) from error
@@ -596,9 +600,14 @@ class BpfSession(Session):
             self._running = False
             self._close_links()
 
+    def _links_of(self, group: _Group) -> list[int]:
+        return self._of_entries if group.entering else self._links
+
     def _close_links(self) -> None:
+        # A return whose entry is no longer noted could find that of an older call, which had none.
         self._pinned.close()
         close_links(self._links)
+        close_links(self._of_entries)
 
     @property
     def lost(self) -> int:

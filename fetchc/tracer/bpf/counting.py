@@ -101,7 +101,7 @@ def identified(
             if not isinstance(leaf, Leaf) or not is_plain(leaf, fetches[leaf.field]):
                 return ()
             found[label] = fetches[leaf.field].value
-        frame: Term = Calculated("sub", found[place], pushed)
+        frame: Term = Calculated("sub", found[place], pushed) if pushed else found[place]
         if stack:
             frame = Calculated("sub", found[end], frame)
         of_entry = terms[at] if terms else ()

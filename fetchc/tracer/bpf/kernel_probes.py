@@ -46,6 +46,7 @@ KPROBES = "/sys/bus/event_source/devices/kprobe/type"
 _ARGUMENTS = 12  # of a tracepoint, at most: MAX_BPF_FUNC_ARGS, include/linux/bpf.h
 _SYSCALLS = "syscalls"  # the group whose records a program does not have, but their fixed part
 _WITHOUT_BREAKPOINT = ("entry", "return")
+_ALONE = ("argument", "frame")  # what no program with a breakpoint has
 _WORD_BYTES = 8
 _OF_MODULE = "kernel:"  # before its name
 _FOR_TESTS = "bpf_fentry_test1"
@@ -157,7 +158,7 @@ def _probe(plan: Plan, line: str, bases: list[Value]) -> KernelProbe:
     returning = letter == "r" or bool(matched["returns"])
     registers = frozenset([one.name for one in bases if isinstance(one, Register)])
     # Only such a program has these, and only a breakpoint's has the stack and all registers.
-    words = any(isinstance(one, KernelValue) and one.rule == "argument" for one in bases)
+    words = any(isinstance(one, KernelValue) and one.rule in _ALONE for one in bases)
     alone = letter == "f" or words
     module = plan.path.partition(":")[2] if plan.path.startswith(_OF_MODULE) else ""
     whole = offset or any(isinstance(one, StackPointer) for one in bases)

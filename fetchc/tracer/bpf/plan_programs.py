@@ -12,7 +12,7 @@ from fetchc.emit.bpf_layout import (
     text_rooms,
     value_places,
 )
-from fetchc.ir.fetch import Symbol
+from fetchc.ir.fetch import Fetch, KernelValue, Symbol, Word
 from fetchc.ir.step_lowering import (
     Totals,
     call_steps,
@@ -20,7 +20,7 @@ from fetchc.ir.step_lowering import (
     filter_steps,
     steps_of,
 )
-from fetchc.ir.step_support import unsupported
+from fetchc.ir.step_support import CALL_FRAME, unsupported
 from fetchc.ir.steps import ADDRESS, COMM_BYTES, PROCESS, LoadBias, Loop
 from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_filters import passing
@@ -31,13 +31,13 @@ from fetchc.tracer.bpf.noted_values import words_of
 from fetchc.tracer.bpf.system_calls import missing_capabilities
 from fetchc.tracer.events import COMM, BpfRecord, Field, Format
 from fetchc.tracer.trace_instance import Processes
-from fetchc.tracer.value_shapes import texts_in
+from fetchc.tracer.value_shapes import Leaf, texts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from fetchc.ir.fetch import Fetch, Term
+    from fetchc.ir.fetch import Term
     from fetchc.ir.steps import Program, Slot
     from fetchc.target.bpf_rules import BpfRules
     from fetchc.tracer.bpf.counting import Counting
@@ -53,6 +53,7 @@ __all__ = [
     "counting_of",
     "filter_of",
     "format_of",
+    "framed",
     "labels_of",
     "processes_of",
     "program_of",
@@ -204,6 +205,25 @@ def calls_of(
         return call_steps(frame, goroutine, *_registers(), of_entry, *contexts[number])
 
     return identified(plan, place, pushed, stack, end, identify, terms)
+
+
+def framed(plan: Plan, place: str) -> Plan | None:
+    """The plan for a function of the kernel without a breakpoint, one of both ends of its calls.
+
+    What tells the calls from others, the value ``place``, is where their frame is: both ends have
+    the same. None: no such program can be there, or something else needs the stack pointer.
+    """
+    (leaf,) = [one.shape for one in plan.values if one.label == place]
+    others = [text for one in plan.values if one.label != place for text in texts_in(one.shape)]
+    if not plan.of_kernel or not isinstance(leaf, Leaf) or leaf.field in others:
+        return None
+    frame = Fetch(KernelValue("frame", CALL_FRAME), Word())
+    fields = [
+        tuple([(name, frame if name == leaf.field else fetch) for name, fetch in listed])
+        for listed in plan.fields
+    ]
+    found = plan.replaced(fields=tuple(fields))
+    return None if _contexts(found) is None else found
 
 
 def processes_of(plan: Plan) -> tuple[Program, ...]:
