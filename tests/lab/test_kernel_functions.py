@@ -236,7 +236,8 @@ def test_programs_see_what_definitions_see(lab_kernel: LabKernel) -> None:
         counted = re.search(r"(\d+)  100.0%", text)
         assert missed, text
         assert counted, text
-        assert int(missed[1]) + int(counted[1]) == 100, text
+        # Others sleep meanwhile, too, and fetchc itself does between two looks at its buffer.
+        assert int(missed[1]) + int(counted[1]) >= 100 > int(counted[1]), text
 
 
 @pytest.mark.long
