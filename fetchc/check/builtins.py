@@ -74,7 +74,7 @@ def _count(checker: Checker, operand: Typed, span: Span, what: str) -> Typed:
         case SequenceType(length=size) if what == "len":
             return members.subobject(operand, size, span)
         case ArrayType(count=int(count)):
-            return Constant(count, checker.word(signed=True), span)
+            return Constant(count, checker.length_type(), span)
         case SliceType(members=(_, size, *_)) | StringType(members=(_, size, *_)) if what == "len":
             return members.subobject(operand, size, span)
         case SliceType(members=(_, _, capacity)) | StringType(members=(_, _, capacity)):

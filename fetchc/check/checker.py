@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.check import members, scope
 from fetchc.check.probe_site import SiteTypes
-from fetchc.check.typed_tree import Address, Conditional, Constant, Pointee
+from fetchc.check.typed_tree import Address, Conditional, Pointee
 from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.program.types import (
     ChannelType,
@@ -151,12 +151,10 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
             return _member(checker, node)
         case tree.Index() | tree.Range():
             return _index(checker, node)
-        case tree.Integer(value=value, span=span):
-            if node.suffix and checker.site.language.arithmetic == "c":
-                from fetchc.check.operators import literal
+        case tree.Integer():
+            from fetchc.check.arithmetic_conversions import literal
 
-                return literal(checker, node)
-            return Constant(value, checker.word(signed=True), span)
+            return literal(checker, node)
         case tree.StringLiteral(span=span):
             raise reject("FC0101", "a string is the key of a map", span, "a string")
         case tree.Register(name=name, span=span):

@@ -65,9 +65,9 @@ def slice_count(checker: Checker, node: tree.Range, what: str, span: Span) -> Ty
     if cut is None:
         return None
     if what == "len" and cut.high is not None:
-        return Constant(cut.high - cut.low, checker.word(signed=True), span)
+        return Constant(cut.high - cut.low, checker.length_type(), span)
     if what == "cap" and cut.room is not None:
-        return Constant(cut.room - cut.low, checker.word(signed=True), span)
+        return Constant(cut.room - cut.low, checker.length_type(), span)
     count = builtins.length if what == "len" else builtins.capacity
     return _slice_moved(count(checker, cut.base, span), -cut.low)
 

@@ -234,6 +234,11 @@ class SiteTypes:
         name = "long" if signed else "unsigned long"
         return self.program.intern(IntType(name, ByteSize(self.program.word_bytes), signed))
 
+    def length_type(self) -> TypeId:
+        """The type of what ``len`` gives for an array."""
+        name, signed = self.site.language.length_type
+        return self.program.intern(IntType(name, ByteSize(self.program.word_bytes), signed))
+
     def members_of(self, type_id: TypeId) -> tuple[Member, ...]:
         """The members that a type itself has; none of what is not a structure."""
         match self.resolved(type_id):

@@ -6,10 +6,10 @@ that an eBPF program computes.
 
 from __future__ import annotations
 
+from fetchc.check.arithmetic_conversions import operand_of
 from fetchc.check.array_dimensions import grid
 from fetchc.check.conversions import number_of
 from fetchc.check.indexing import element_at, element_storage, first_element, has_open_end
-from fetchc.check.operators import operand_of
 from fetchc.check.typed_tree import Address, Indexed, Operation, Pointee
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.types import ArrayType, CharType, PointerType, SequenceType, StructType

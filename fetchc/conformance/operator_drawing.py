@@ -16,11 +16,15 @@ __all__ = ["Operators", "c_operators", "go_operators"]
 
 
 class Operators(Record):
-    """A program: its source, the probed function, the expressions in the order of a line."""
+    """A program: its source, the probed function, the expressions in the order of a line.
+
+    ``left_open`` are those whose type the debug information does not say: they may be refused.
+    """
 
     source: str
     function: str
     texts: tuple[str, ...]
+    left_open: frozenset[str] = frozenset()
 
 
 # ------------------------------------------------------------------------------
@@ -29,18 +33,51 @@ class Operators(Record):
 _C_TYPES = {
     "a": "signed char", "b": "unsigned char", "c": "short", "d": "unsigned short", "i": "int",
     "u": "unsigned", "l": "long", "v": "unsigned long", "f": "float", "g": "double", "ok": "bool",
-    "x : 3": "unsigned", "y : 5": "int",
+    "x : 3": "unsigned", "y : 5": "int", "ch": "char", "m : 32": "unsigned long", "q": "long long",
 }  # fmt: skip
 _OF_NUMBERS = ("+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=", "&&", "||")
-_C_INTEGERS = ["a", "b", "c", "d", "i", "u", "l", "v", "ok", "x", "y"]
+_C_INTEGERS = ["a", "b", "c", "d", "i", "u", "l", "v", "ok", "x", "y", "ch", "m", "q"]
+_SIGNED = ("int", "signed char", "long")
+_C_CONSTANTS = (
+    "1", "2", "7", "255", "40000", "3000000000", "2147483648", "-2147483648", "-1", "3u", "5L",
+    "1ull", "0x80000000", "037777777777", "0x7fffffffffffffff", "18446744073709551615ul", "0b11LL",
+    "'A'",
+)  # fmt: skip
+# Enumerations that C++ promotes to int, unsigned, int, int, long; bit fields of more than 32 bits.
+_OPEN = {"kind": "KIND", "fixed": "FIXED", "small": "SMALL", "below": "BELOW", "large": "LARGE",
+         "wide": "7", "deep": "-7"}  # fmt: skip
+_OPEN_FORMS = [
+    "{0} - {1}", "{0} + {1}", "{1} * {0}", "-{0} < {1}", "~{0} / {1}", "{0} < {1}", "{0} == {1}",
+    "({0} << 30) >> 3", "{1} >> ({0} & 3)", "({0} & {1}) - 5", "({0} + 1) << 20 > {1}",
+    "e->ok ? {0} : ({1} + 0)",
+]  # fmt: skip
+_POINTERS = (
+    "!e->p", "e->p && *e->p", "e->p0 && *e->p0", "e->p0 == 0", "e->p0 == e->p", "e->p - e->p0 < 0",
+    "(e->p + 1) - e->p", "(e->p + e->a) - e->p", "e->p < e->p + e->c", "*(e->p - 1)",
+    "(int)(long)e->p == (long)e->p", "e->p ? 1 : 2u", "e->p == &e->codes[1]",
+    "e->codes + 1 == &e->codes[1]", "&e->codes[3] - e->codes",
+)  # fmt: skip
 
-_C_SOURCE = """
+_C_SOURCE = r"""
 #include <setjmp.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
-enum kind { ODD = 3 };
-struct values { @MEMBERS@ int codes[4]; enum kind kind; };
+#ifdef __cplusplus
+enum fixed : unsigned { FIXED = 3 };
+enum small : unsigned char { SMALL = 3 };
+#else
+enum fixed { FIXED = 3, FULL = 0x80000000 };
+enum small { SMALL = 3 };
+#endif
+enum kind { KIND = 3 };
+enum below { LEAST = -1, BELOW = 3 };
+enum large { LARGE = 3, HUGE = 0x100000000 };
+struct values {
+    @MEMBERS@ int codes[4]; int *p, *p0; unsigned long wide : 40; long deep : 36;
+    enum kind kind; enum fixed fixed; enum small small; enum below below; enum large large;
+};
+static int some[4];
 static sigjmp_buf back;
 static void fault(int number) { siglongjmp(back, number); }
 static void i(long n) { printf("i%ld ", n); }
@@ -52,6 +89,8 @@ static void show(int n) { i(n); }
 static void show(unsigned n) { u(n); }
 static void show(long n) { i(n); }
 static void show(unsigned long n) { u(n); }
+static void show(long long n) { i(n); }
+static void show(unsigned long long n) { u(n); }
 static void show(float n) { f(n); }
 static void show(double n) { g(n); }
 static void show(bool n) { printf("b%d ", n); }
@@ -59,8 +98,11 @@ static void show(signed char n) { i(n); }
 static void show(unsigned char n) { u(n); }
 static void show(short n) { i(n); }
 static void show(unsigned short n) { u(n); }
+static void show(char n) { i(n); }
 #else
-#define show(n) _Generic((n), float: f, double: g, unsigned: u, unsigned long: u, default: i)(n)
+static void b(bool n) { printf("b%d ", n); }
+#define show(n) _Generic((n), bool: b, float: f, double: g, unsigned: u, unsigned long: u, \
+                         unsigned long long: u, default: i)(n)
 #endif
 #define K(n) ({ volatile __typeof__(n) kept = n; kept; })
 #define EACH(n) do { if (sigsetjmp(back, 1)) printf("- "); else show(n); } while (0)
@@ -87,7 +129,7 @@ def _c_value(chosen: Random, name: str, type: str) -> str:
     if type == "bool":
         return chosen.choice("01")
     bits = {"signed char": 8, "unsigned char": 8, "short": 16, "unsigned short": 16, "int": 32,
-            "unsigned": 32, "long": 64, "unsigned long": 64}[type]  # fmt: skip
+            "unsigned": 32, "char": 8}.get(type, 64)  # fmt: skip
     bits = int(name.partition(":")[2] or bits)
     low = 0 if type.startswith("unsigned") else -(1 << bits - 1)
     high = low + (1 << bits) - 1
@@ -104,9 +146,9 @@ def _c_expression(chosen: Random, depth: int, real: bool) -> tuple[str, str]:
     """
     if depth == 0:
         if real and chosen.random() < 0.4:
-            return (text := chosen.choice(("e->f", "e->g"))), text
-        constant = str(chosen.choice((1, 2, 7, 255, 40000, 3000000000, 1 << 40)))
-        if chosen.random() < 0.2:
+            return (text := chosen.choice(("e->f", "e->g", "0.1f", "0.1", "16777217.0f"))), text
+        constant = chosen.choice(_C_CONSTANTS)
+        if chosen.random() < 0.25:
             return constant, f"K({constant})"
         text = chosen.choice([f"e->{one}" for one in _C_INTEGERS] + ["e->codes[e->x & 3]"])
         return text, text
@@ -115,6 +157,10 @@ def _c_expression(chosen: Random, depth: int, real: bool) -> tuple[str, str]:
     forms = [(inner, f"({{0}}) {operator} ({{1}})") for operator in _OF_NUMBERS]
     forms += [(whole, f"({{0}}) {operator} ({{1}})") for operator in ("%", "&", "|", "^", "/", "-")]
     forms += [(whole, "({0}) << (({1}) & 7)"), (whole, "({0}) >> (({1}) & 15)")]
+    forms += [(inner, f"({kind})({{0}})") for kind in ("float", "double") if real]
+    forms.append((inner, "(bool)({0})"))
+    small = "({0}) > -128.0 && ({0}) < 128.0"  # a larger number is no value of the type
+    forms += [(inner, f"({small}) ? ({kind})({{0}}) : 0") for kind in _SIGNED if real]
     forms += [(inner, "-({0})"), (inner, "!({0})"), (whole, "~({0})")]
     # g++ has a bit field there with its declared type (C++20 [conv.prom] promotes it).
     forms.append((inner, "({0}) ? (({1}) + 0) : (({2}) + 0)"))
@@ -126,13 +172,18 @@ def _c_expression(chosen: Random, depth: int, real: bool) -> tuple[str, str]:
     if re.search("[/%]", form) and "e->" not in parts[1][0]:
         parts = [parts[0], ("e->i", "e->i")]  # a constant divisor of 0 is refused
     text, evaluated = (form.format(*[one[which] for one in parts]) for which in (0, 1))
-    return text, f"K({evaluated})" if re.search("[/%]", form) else evaluated
+    if re.search("[/%]", form):  # gcc does not divide 1 by an unsigned number: it compares
+        evaluated = f"K({form.format(f'K(({parts[0][1]}) - 0)', *[one[1] for one in parts[1:]])})"
+    return text, evaluated
 
 
-def c_operators(chosen: Random, expressions: int, calls: int, real: float = 0.4) -> Operators:
+def c_operators(
+    chosen: Random, expressions: int, calls: int, real: float = 0.4, open: bool = True
+) -> Operators:
     """A program of ``expressions``, evaluated at each of ``calls``.
 
-    ``real`` is the part of them that may have floating-point numbers.
+    ``real`` is the part of them that may have floating-point numbers. ``open``: with some whose
+    types the debug information leaves open.
     """
     drawn = dict(
         _c_expression(chosen, chosen.choice((1, 2, 2, 3)), chosen.random() < real)
@@ -142,21 +193,29 @@ def c_operators(chosen: Random, expressions: int, calls: int, real: float = 0.4)
     wider = [f"~(({kind})(e->{name}))" for kind in ("long", "short") for name in "abd"]
     wider += [f"(unsigned)(({kind})(e->a))" for kind in ("int", "short", "long", "bool")]
     # Constants with a type.
-    typed = ["(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)"]
-    compared = ("3u", "-3u", "-(unsigned)3", "~0u", "0x80000000", "3UL", "ODD")
-    typed += [f"(e->i) < ({one})" for one in compared]
-    drawn |= {text: text for text in (*wider, *typed)}
+    typed = ["(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)", "e->f == 0.1f"]
+    constants = (*_C_CONSTANTS, "3UL", "-3u", "-(unsigned)3", "~0u")
+    typed += [f"(e->{name}) {one} ({it})" for name in "iu" for one in "<+" for it in constants]
+    drawn |= {text: text for text in (*wider, *typed, *_POINTERS)}
+    left_open = [
+        form.format(f"e->{name}", other)
+        for name, constant in _OPEN.items()
+        for other in (constant, "e->i", "e->u", "e->l", "e->v", f"e->{name}", "1")
+        for form in chosen.sample(_OPEN_FORMS, 3)
+    ]
+    drawn |= {text: text for text in left_open if open}
     # gcc knows what `x / x` is, and does not divide.
     known = re.compile(r"\((e->\w+)\) [/%] \(\1\)")
     texts = [text for text in drawn if "e->" in text and not known.search(text)]
     rows = [", ".join(_c_value(chosen, *one) for one in _C_TYPES.items()) for _ in range(calls)]
-    given = ", ".join(f"{{ {row}, {{ 5, -6, 70, 800 }} }}" for row in rows)
+    rest = "{ 5, -6, 70, 800 }, &some[2], 0, (1ul << 40) - 1, -5, KIND, FIXED, SMALL, BELOW, LARGE"
+    given = ", ".join(f"{{ {row}, {rest} }}" for row in rows)
     source = (
         _C_SOURCE.replace("@MEMBERS@", " ".join(f"{t} {n};" for n, t in _C_TYPES.items()))
         .replace("@EVALUATED@", " ".join(f"EACH({drawn[text]});" for text in texts))
         .replace("@GIVEN@", given)
     )
-    return Operators(source, "take", tuple(texts))
+    return Operators(source, "take", tuple(texts), frozenset(left_open))
 
 
 # ------------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def check_operators(
         line = build.command(f"reproducer.{'cc' if build.plus else 'c'}", "reproducer")
     tally = Tally()
     tally.programs = 1
-    probes = [ShownProbe(drawn.function, drawn.function, None, drawn.texts)]
+    probes = [ShownProbe(drawn.function, drawn.function, None, drawn.texts, drawn.left_open)]
     read = partial(lettered, drawn.function)
     failures = check(binary, [str(binary)], probes, tally, LIMITS, engines, read)
     found = _reproducer(drawn, failures[0], line) if failures and small else None

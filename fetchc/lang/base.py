@@ -57,7 +57,10 @@ class Language(Record):
     element. ``goroutines``: its functions run on goroutines, with a stack and a convention of
     their own; ``system_stack``: they run on the stack that the system gives a thread.
     ``arithmetic`` is the key of its rules for computed numbers, see :mod:`fetchc.ir.arithmetic`;
-    ``truth`` is the type of a comparison.
+    ``truth`` is the type of a comparison. ``enumerations``: an operand of one is of its
+    ``underlying`` type, or ``promoted`` to an int that holds its enumerators unless its type is
+    fixed, or keeps its ``own`` type.
+    ``length_type`` is the name and the sign of the type of lengths, which is as wide as an address.
     ``missing_function`` is what to know where a function is not found.
     ``cautions`` gives the warnings about any probe of a function.
     ``methods_named`` are the functions that a method of a type can be, by the names of both; it
@@ -91,6 +94,8 @@ class Language(Record):
     missing_function: str = ""
     arithmetic: str = "c"
     truth: str = "int"
+    enumerations: str = "underlying"
+    length_type: tuple[str, bool] = ("long", True)
     unwound: bool = False
     written: str = ""
     cautions: Callable[[Program, Function], tuple[Diagnostic, ...]] | None = None

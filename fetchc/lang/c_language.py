@@ -140,6 +140,7 @@ CPLUSPLUS = Language(
     open_arrays=True,
     type_rules="c++",
     truth="bool",
+    enumerations="promoted",
     system_stack=True,
     unwound=True,
 )

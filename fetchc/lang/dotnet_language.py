@@ -125,6 +125,7 @@ DOTNET = Language(
     type_rules="dotnet",
     arithmetic="dotnet",
     truth="bool",
+    enumerations="own",
     references=True,
     type_first=True,
     return_refusal="an exception that passes a return probe ends the program",

@@ -122,6 +122,7 @@ GO = Language(
     type_rules="go",
     arithmetic="go",
     truth="bool",
+    length_type=("int", True),
     arrays_are_values=True,
     goroutines=True,
     closures=True,

@@ -103,6 +103,7 @@ RUST = Language(
     type_rules="rust",
     arithmetic="rust",
     truth="bool",
+    length_type=("usize", False),
     system_stack=True,
     dereferences=True,
     counting={"len": "len", "capacity": "cap"},

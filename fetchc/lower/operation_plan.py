@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from fetchc.check.conversions import number_of
-from fetchc.check.typed_tree import Computed, Constant, FloatConstant, Operation
+from fetchc.check.typed_tree import (
+    Address,
+    Computed,
+    Constant,
+    Convert,
+    FloatConstant,
+    Operation,
+    Shift,
+)
 from fetchc.diag.diagnostic import reject
 from fetchc.ir.arithmetic import TRUTH, Calculation, Fetched, Number
-from fetchc.ir.fetch import Decode
-from fetchc.lower.fetches import Lowered, plain
+from fetchc.ir.fetch import Decode, Fetch, Scalar, is_address
+from fetchc.lower.fetches import Lowered, plain, pointer
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
     from fetchc.check.typed_tree import Assumption, Typed
     from fetchc.diag.diagnostic import CompileError
     from fetchc.lower.argument_refusals import Lower
+    from fetchc.quantities import TypeId
     from fetchc.syntax.tree import Format
 
     Part = tuple[Calculation | Fetched | float, Number]
@@ -148,9 +157,28 @@ def _sum(checker: Checker, node: Computed, fetched: list[Lowered], lower: Lower)
 
 def _fetched(checker: Checker, node: Typed, fetched: list[Lowered], lower: Lower) -> Fetched:
     (found,) = lower(checker, node, False)
-    suffix = str(len(fetched)) if fetched else ""
-    fetched.append(Lowered(suffix, found.fetch, found.decode, found.type))
+    return _added(fetched, found.fetch, found.decode, found.type)
+
+
+def _added(fetched: list[Lowered], fetch: Fetch, decode: Decode, type: TypeId) -> Fetched:
+    fetched.append(Lowered(str(len(fetched) or ""), fetch, decode, type))
     return Fetched(len(fetched) - 1)
+
+
+def _address(checker: Checker, node: Typed, fetched: list[Lowered]) -> Calculation | None:
+    """The address that ``node`` is, as a pointer that is fetched and a constant; None of others."""
+    inner = node
+    while isinstance(inner, Convert):
+        inner = inner.base
+    if not isinstance(inner, Address | Shift):
+        return None
+    value, offset = pointer(checker.site, inner)
+    if offset == 0 or is_address(value):
+        return None
+    word = Number(8 * checker.program.word_bytes, False)
+    fetch, decode = Fetch(value, Scalar("x", word.bits)), Decode("pointer", word.bits)
+    start = _added(fetched, fetch, decode, node.type)
+    return Calculation("+", ((start, word), (offset, word)), word, "c", word)
 
 
 def _calculation(
@@ -166,7 +194,8 @@ def _calculation(
             case Computed() as inner if all(each.times for each in inner.terms):
                 return _sum(checker, inner, fetched, lower)
             case node:
-                return _fetched(checker, node, fetched, lower)
+                address = _address(checker, node, fetched)
+                return address or _fetched(checker, node, fetched, lower)
 
     elements = len(planned.operands) - 1 if planned.operator == "[]" else 0
     listed = planned.operands[:2] if elements else planned.operands

@@ -414,10 +414,11 @@ class Builder(TypeBuilder):
 
     def number_value(self, children: list[Token], span: Span) -> FloatNumber:
         """A number with a fraction or an exponent."""
-        value = float(children[0].text.rstrip("fF"))
+        digits, f, width = children[0].text.lower().partition("f")
+        value = float(digits)
         if value == float("inf"):
             raise reject("FC0101", f"`{shown(children[0].text)}` is too large", span, "too large")
-        return FloatNumber(value, span)
+        return FloatNumber(value, span, f + width)
 
     def special(self, children: list[Token], span: Span) -> Special:
         """``$retval``."""

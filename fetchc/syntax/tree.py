@@ -205,19 +205,22 @@ class Register(Record):
 class Integer(Record):
     """A number; never negative, ``-1`` is a :class:`Negate`.
 
-    ``suffix`` is ``u``, ``l`` or ``ul`` where C gives it such a type: ``3u``, ``0x80000000``.
+    ``suffix`` is what gives it a type, in small letters: ``3UL``, ``3i64``. ``is_decimal``: it is
+    written so, or below 2**31, where the base does not matter for its type in C.
     """
 
     value: int
     span: Span
     suffix: str = ""
+    is_decimal: bool = True
 
 
 class FloatNumber(Record):
-    """``2.0``, ``1e9``; never negative."""
+    """``2.0``, ``1e9``; never negative. ``suffix``: ``f``, ``f32``, ``f64`` or empty."""
 
     value: float
     span: Span
+    suffix: str = ""
 
 
 class StringLiteral(Record):
@@ -522,9 +525,8 @@ def shown(text: str) -> str:
 
 _WORD_BITS = 64  # of the widest register that a fetch-arg knows
 
-# A suffix gives a type in C; in other languages a number has that of the other operand.
 _FORM = r"(?:0[xX](?P<x>[0-9a-fA-F]+)|0[bB](?P<b>[01]+)|0[oO]?(?P<o>[0-7]+)|(?P<d>[0-9]+))"
-_SUFFIX = r"(?P<suffix>[uU]?[lL]{0,2}|[lL]{1,2}[uU])"
+_SUFFIX = r"(?P<suffix>[uU]?[lL]{0,2}|[lL]{1,2}[uU]|_*[iu](?:8|16|32|64|size))"
 _BASES = {"x": 16, "b": 2, "o": 8, "d": 10}
 
 
@@ -549,13 +551,7 @@ def integer(text: str, span: Span) -> Integer:
     value = int(found[form], _BASES[form])
     if value >= 1 << _WORD_BITS:
         raise reject("FC0101", f"`{shown(text)}` needs more than 64 bits", span, "too big")
-    given = found["suffix"].lower()
-    suffix = "u" * ("u" in given) + "l" * ("l" in given)
-    # C17 6.4.4.1: a number that is not decimal may have an unsigned type without a suffix.
-    unsigned = value >> 63 or (not suffix and value >> 31 == 1)
-    if form != "d" and unsigned and "u" not in suffix:
-        suffix = "u" + suffix
-    return Integer(value, span, suffix)
+    return Integer(value, span, found["suffix"].lower().lstrip("_"), form == "d" or value < 1 << 31)
 
 
 def constant(expression: Expression, depth: int = 0) -> int | None:

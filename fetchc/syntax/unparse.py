@@ -148,11 +148,10 @@ def _text(node: Expression) -> tuple[str, int]:
             return f"${name}", _POSTFIX
         case Register(name=name):
             return f"%{name}", _POSTFIX
-        case Integer(value=value, suffix=suffix):
-            based = suffix[:1] == "u" and (value >> 31 == 1 or value >> 63)
-            return f"{value:#x}" if based else f"{value}{suffix}", _POSTFIX
-        case FloatNumber(value=real):
-            return repr(real), _POSTFIX
+        case Integer(value=value, suffix=suffix, is_decimal=is_decimal):
+            return f"{value if is_decimal else hex(value)}{suffix}", _POSTFIX
+        case FloatNumber(value=real, suffix=suffix):
+            return f"{real!r}{suffix}", _POSTFIX
         case StringLiteral(value=raw):
             return quoted(raw), _POSTFIX
         case Member(base=base, name=name, arrow=arrow):

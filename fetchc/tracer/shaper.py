@@ -399,7 +399,7 @@ class Shaper(ElementShaper):
         assert described is not None
         while isinstance(inner, Convert):
             inner = inner.base
-        if isinstance(inner, Address):
+        if isinstance(inner, Address | Shift):
             return self._address(plans.AddressPlan(node, described))
         leaf = self._leaf(
             scalar(self.checker, node, described), plans.is_entry_count(self.checker, node)

@@ -1,0 +1,479 @@
+"""Which number an operand is, and to which type an operator converts both operands.
+
+C and C++ promote operands and have their usual arithmetic conversions (C17 6.3.1.1, 6.3.1.8), C#
+its numeric promotions (ECMA-334, "Numeric promotions"). Go and Rust convert nothing: a number that
+is written without a type is untyped, and takes the type of the other operand.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.conversions import decayed, number_of
+from fetchc.check.typed_tree import Constant, FloatConstant, Operation, Subobject
+from fetchc.diag.diagnostic import CompileError, Label, reject
+from fetchc.ir.arithmetic import DOUBLE, Number
+from fetchc.program.types import (
+    BoolType,
+    ChannelType,
+    EnumType,
+    FloatType,
+    FunctionType,
+    IntType,
+    MapType,
+    PointerType,
+    StructType,
+)
+from fetchc.quantities import ByteSize
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.quantities import TypeId
+    from fetchc.source import Span
+
+__all__ = [
+    "ADDRESSES",
+    "COMPARISONS",
+    "SHIFTS",
+    "STRICT",
+    "both",
+    "check_bit_field",
+    "float_literal",
+    "is_untyped",
+    "literal",
+    "number_type",
+    "open_sign",
+    "operand_of",
+    "promoted",
+    "result_type",
+    "taking",
+    "truth_type",
+    "typed_label",
+    "unfit",
+]
+
+COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
+SHIFTS = frozenset(("<<", ">>"))
+ADDRESSES = (PointerType, MapType, ChannelType, FunctionType)
+STRICT = frozenset(("go", "rust"))
+"""Languages that convert no operand by themselves."""
+_INT, _UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign in (True, False))
+
+
+# ------------------------------------------------------------------------------
+# Types for numbers that have none of their own.
+
+_NAMES = {
+    "c": {_INT: "int", _UINT: "unsigned int", _LONG: "long", _ULONG: "unsigned long"},
+    "dotnet": {_INT: "int", _UINT: "uint", _LONG: "long", _ULONG: "ulong"},
+}
+_PREFIXES = {"go": ("int", "uint", "float"), "rust": ("i", "u", "f")}
+
+
+def number_type(checker: Checker, number: Number) -> TypeId:
+    """The type of the language that has these numbers."""
+    if number.bits == 1:
+        return truth_type(checker)
+    size, rules = ByteSize(number.bits // 8), checker.site.language.arithmetic
+    if rules in STRICT:
+        prefix = _PREFIXES[rules][2 if number.floating else int(not number.signed)]
+        name = f"{prefix}{number.bits}"
+    else:
+        name = (
+            {32: "float", 64: "double"}[number.bits] if number.floating else _NAMES[rules][number]
+        )
+        if rules == "c" and checker.program.word_bytes == 4:
+            name = name.replace("long", "long long")
+    if number.floating:
+        return checker.program.intern(FloatType(name, size))
+    return checker.program.intern(IntType(name, size, number.signed))
+
+
+def truth_type(checker: Checker) -> TypeId:
+    """The type of a comparison."""
+    if checker.site.language.truth == "int":
+        return number_type(checker, _INT)
+    return checker.program.intern(BoolType("bool", ByteSize(1)))
+
+
+# ------------------------------------------------------------------------------
+# Numbers that are written.
+
+_UNTYPED = {"go": ("untyped int", "untyped float"), "rust": ("{integer}", "{float}")}
+_SUFFIXES = {
+    "c": "u?l?l?|ll?u",
+    "dotnet": "u?l?|lu",
+    "go": "",
+    "rust": "([iu](8|16|32|64|size))?",
+}
+
+
+def literal(checker: Checker, node: tree.Integer) -> Constant:
+    """The number with its type. Raises CompileError FC0101 for a suffix of another language.
+
+    Sources: C17 6.4.4.1; ECMA-334, "Integer literals"; Go specification, "Constants"; The Rust
+    Reference, "Integer literal expressions".
+    """
+    import re
+
+    rules, suffix, word = checker.site.language.arithmetic, node.suffix, checker.program.word_bytes
+    if not re.fullmatch(_SUFFIXES[rules], suffix):
+        what = f"`{suffix}` behind a number means nothing in {checker.site.language.name}"
+        help = f"write the number without it: `{node.value}`"
+        raise reject("FC0101", what, node.span, "not of this language", help=help)
+    if rules not in STRICT:
+        type = number_type(checker, _of_literal(node, rules, word))
+    elif suffix:
+        bits = 8 * word if suffix.endswith("size") else int(suffix[1:])
+        type = checker.program.intern(IntType(suffix, ByteSize(bits // 8), suffix[0] == "i"))
+    else:
+        type = _untyped(checker, floating=False)
+    return Constant(node.value, type, node.span)
+
+
+def _of_literal(node: tree.Integer, rules: str, word: int) -> Number:
+    # The first type that holds the number. Only C's decimals are signed where no `u` is written.
+    unsigned = "u" in node.suffix
+    of_both_signs = not unsigned and not (rules == "c" and node.is_decimal)
+    long = node.suffix.replace("u", "") in (("l", "ll") if word == 8 or rules != "c" else ("ll",))
+    for number in (_INT, _UINT, _LONG, _ULONG):
+        fits = number.holds(node.value) and not (long and number.bits < 64)
+        if fits and (of_both_signs or number.signed != unsigned):
+            return number
+    return _ULONG
+
+
+def float_literal(checker: Checker, node: tree.FloatNumber) -> FloatConstant:
+    """The number with its type: ``0.1f`` of C and C#, ``0.1f32`` of Rust."""
+    from fetchc.ir.arithmetic import RULES, converted
+
+    rules = checker.site.language.arithmetic
+    suffix = {"": "", "f": "32", "f32": "32", "f64": "64"}[node.suffix]
+    if rules == "go" or (rules == "rust" and not suffix):
+        return FloatConstant(node.value, _untyped(checker, floating=True), node.span)
+    number = Number(int(suffix or 64), True, True)
+    value = converted(node.value, number, RULES[rules])
+    assert value is not None
+    return FloatConstant(value, number_type(checker, number), node.span)
+
+
+def _untyped(checker: Checker, floating: bool) -> TypeId:
+    # Where nothing gives it a type it is an `int` and a `float64`, or an `i32` and an `f64`.
+    rules = checker.site.language.arithmetic
+    name = _UNTYPED[rules][int(floating)]
+    if floating:
+        return checker.program.intern(FloatType(name, ByteSize(8)))
+    size = ByteSize(checker.program.word_bytes if rules == "go" else 4)
+    return checker.program.intern(IntType(name, size, True))
+
+
+def is_untyped(checker: Checker, node: Typed) -> bool:
+    """Whether the number has no type yet: it takes the other operand's, in Go and in Rust."""
+    if checker.site.language.arithmetic not in STRICT:
+        return False
+    return node.type in (_untyped(checker, False), _untyped(checker, True))
+
+
+def taking(checker: Checker, node: Typed, wanted: TypeId, number: Number) -> Typed:
+    """The untyped ``node`` with the type ``wanted``, whose numbers are ``number``.
+
+    Raises CompileError FC0308 where the type does not hold it.
+    """
+    match node:
+        case Constant(value=value) | FloatConstant(value=value):
+            if number.floating:
+                return FloatConstant(float(value), wanted, node.span)
+            if number.bits == 1 or value % 1 != 0 or not number.holds(int(value)):
+                what = f"the number does not fit `{checker.spell(wanted)}`"
+                raise reject("FC0308", what, node.span, "a number")
+            return Constant(int(value), wanted, node.span)
+        case Operation(operator=operator, operands=operands):
+            if number.bits == 1 or (number.floating and operator in (*SHIFTS, "~")):
+                raise unfit(checker, operator, node.span, node.replaced(type=wanted), "of integers")
+            changed = [
+                taking(checker, one, wanted, number) if is_untyped(checker, one) else one
+                for one in operands
+            ]
+            return node.replaced(operands=tuple(changed), number=number, type=wanted)
+        case _:
+            return node
+
+
+# ------------------------------------------------------------------------------
+# Operands.
+
+
+def operand_of(checker: Checker, node: Typed, operator: str, at: Span) -> tuple[Typed, Number]:
+    """The operand as a number. Raises CompileError FC0308 where it is none."""
+    node = decayed(checker, node)
+    resolved = checker.resolved(node.type)
+    if isinstance(resolved, StructType):
+        if resolved.is_library and "::chrono::" in resolved.name:
+            help = "take the number, of its own unit: `e.count()`"
+            raise unfit(checker, operator, at, node, "not for units of time", help)
+        reader_value = checker.rules_for(resolved).reader_value
+        if reader_value is not None:
+            node = reader_value(checker, node)
+    number = number_of(checker, node)
+    if number is None:
+        help = "take a number of it: a member, an element, `len(e)`"
+        if operator in COMPARISONS:
+            help = 'to compare a string, use `fetchc trace --filter`: `EXPR == "abc"`'
+        raise unfit(checker, operator, at, node, "an operator of numbers", help)
+    return node, number
+
+
+def unfit(
+    checker: Checker, operator: str, at: Span, operand: Typed, label: str, help: str | None = None
+) -> CompileError:
+    """FC0308: the operator does not apply to the operand."""
+    what = f"`{operator}` does not apply to `{checker.spell(operand.type)}`"
+    return reject("FC0308", what, at, label, secondary=(typed_label(checker, operand),), help=help)
+
+
+def typed_label(checker: Checker, operand: Typed) -> Label:
+    """A label that says the operand's type."""
+    return Label(operand.span, f"this is `{checker.spell(operand.type)}`")
+
+
+def promoted(checker: Checker, node: Typed, number: Number) -> Number:
+    """The number as an operand: an `int` where it is narrower, by the width of a bit field.
+
+    Sources: C17 6.3.1.1, 6.7.2.2; C++17 [conv.prom]; ECMA-334, "Unary numeric promotions".
+    """
+    if number.floating:
+        return number
+    width, enumerations = number.bits, checker.site.language.enumerations
+    if isinstance(checker.resolved(node.type), EnumType):
+        if enumerations == "own":
+            return number
+        if enumerations == "underlying" and isinstance(node, Constant) and _INT.holds(node.value):
+            return _INT
+    elif isinstance(node, Subobject) and node.bits is not None:
+        width = node.bits.width
+    if width > 32:
+        return number
+    return _UINT if width == 32 and not number.signed else _INT
+
+
+# ------------------------------------------------------------------------------
+# Operands whose type the debug information does not say, or compilers do not agree on.
+
+_EITHER = {32: "int or unsigned int", 64: "long or unsigned long"}
+
+
+def _sign_is_open(checker: Checker, node: Typed) -> bool:
+    """Whether the operand is an `int` or an `unsigned int`; its value is at least 0.
+
+    C++ promotes an enumeration to `int` where that holds its enumerators, and one that is declared
+    with `: unsigned` to `unsigned int`: the debug information of both is the same.
+    """
+    resolved = checker.resolved(node.type)
+    if isinstance(resolved, IntType):
+        return resolved.name in _EITHER.values()
+    if checker.site.language.enumerations != "promoted" or not isinstance(resolved, EnumType):
+        return False
+    low = {4: 0, 8: 1 << 32}.get(resolved.size)  # 8 bytes are chosen for what needs them
+    greatest = max((value for _, value in resolved.enumerators), default=0)
+    if low is None or resolved.signed:
+        return False
+    return low <= greatest < 1 << 8 * resolved.size - 1
+
+
+def open_sign(
+    checker: Checker, operator: str, operands: tuple[Typed, ...], number: Number, at: Span
+) -> TypeId | None:
+    """The type of a result that may be signed or unsigned; None where that is known.
+
+    Raises CompileError FC0308 where the value depends on it.
+    """
+    doubtful = [one for one in operands if _sign_is_open(checker, one)]
+    if not doubtful or number.floating or number_of(checker, doubtful[0]) != number:
+        return None
+    known = [one for one in operands if one not in doubtful]
+    numbers = [number_of(checker, one) for one in known]
+    if number in numbers:
+        return None  # the other one is unsigned
+    negative = any(
+        its is not None and its.signed and not (isinstance(one, Constant) and one.value >= 0)
+        for one, its in zip(known, numbers, strict=True)
+    )
+    if operator in ("==", "!=") or not (negative or operator in ("-", "~", "<<")):
+        return checker.program.intern(
+            IntType(_EITHER[number.bits], ByteSize(number.bits // 8), False)
+        )
+    name = _NAMES["c"][number.replaced(signed=True)]
+    raise reject(
+        "FC0308",
+        f"the result of `{operator}` is signed or unsigned: the debug information does not say",
+        at,
+        f"`{name}` or `unsigned {name}`",
+        secondary=tuple([typed_label(checker, one) for one in doubtful]),
+        notes=(
+            f"C++ takes this enumeration as `{name}`, or as `unsigned {name}` where it is declared "
+            f"as `enum E : unsigned {name}`",
+        ),
+        help=f"cast it: `({name})e`",
+    )
+
+
+def check_bit_field(checker: Checker, operator: str, operands: tuple[Typed, ...], at: Span) -> None:
+    """FC0308 for a calculation with a bit field of 33 to 63 bits in code of gcc.
+
+    gcc computes in the bits of the field (`m << 1` of 40 bits has 40 bits), clang in 64 bits; g++
+    does now one, now the other.
+    """
+    scope = checker.site.scope
+    wide = [
+        one
+        for one in operands
+        if isinstance(one, Subobject) and one.bits is not None and 32 < one.bits.width < 64
+    ]
+    if not wide or scope is None or not scope.compiler.is_gcc:
+        return
+    signs = {its.signed for one in operands if (its := number_of(checker, one)) is not None
+             and not (isinstance(one, Constant) and one.value >= 0)}  # fmt: skip
+    if operator in COMPARISONS and len(signs) == 1:
+        return
+    field = wide[0]
+    assert field.bits is not None
+    raise reject(
+        "FC0308",
+        f"`{operator}` of this bit field has 64 bits or, with gcc, {field.bits.width}",
+        at,
+        "compilers differ",
+        secondary=(typed_label(checker, field),),
+        help=f"cast it: `({checker.spell(field.type)})e`",
+    )
+
+
+# ------------------------------------------------------------------------------
+# Both operands of an operator.
+
+
+def both(
+    checker: Checker, node: tree.Binary | tree.Ternary | tree.Call, left: Typed, right: Typed,
+    operator: str,
+) -> tuple[Typed, Typed, Number, TypeId]:  # fmt: skip
+    """The two operands, the number that both are taken as, and its type."""
+    at = node.operator_span if isinstance(node, tree.Binary) else node.span
+    left, first = operand_of(checker, left, operator, at)
+    right, second = operand_of(checker, right, operator, at)
+    if checker.site.language.arithmetic in STRICT:
+        return _of_one_type(checker, (left, right), (first, second), operator, at)
+    pointers = [isinstance(checker.resolved(one.type), PointerType) for one in (left, right)]
+    if any(pointers):
+        other = right if pointers[0] else left
+        if not all(pointers) and not (isinstance(other, Constant) and other.value == 0):
+            raise reject(
+                "FC0308",
+                f"`{operator}` has a pointer and a number",
+                at,
+                "of two types",
+                secondary=(typed_label(checker, left), typed_label(checker, right)),
+                help="cast the pointer: `(unsigned long)p`",
+            )
+        return left, right, first, (left if pointers[0] else right).type
+    operands = (left, right)
+    check_bit_field(checker, operator, operands, at)
+    number = _common(checker, operands, (first, second), node)
+    type = open_sign(checker, operator, operands, number, at)
+    if type is not None:
+        return left, right, number, type
+    one, its = (left, first) if first == number else (right, second)
+    return left, right, number, result_type(checker, one, its, number)
+
+
+def result_type(checker: Checker, operand: Typed, own: Number, number: Number) -> TypeId:
+    """The type of a result of these numbers: that of an operand whose ``own`` they are, or another.
+
+    In C# alone the sum of an enumeration and a number is of the enumeration.
+    """
+    is_enumeration = isinstance(checker.resolved(operand.type), EnumType)
+    if own == number and not (is_enumeration and checker.site.language.enumerations != "own"):
+        return operand.type
+    return number_type(checker, number)
+
+
+def _common(
+    checker: Checker, operands: tuple[Typed, Typed], numbers: tuple[Number, Number],
+    node: tree.Expression,
+) -> Number:  # fmt: skip
+    """C17 6.3.1.8; ECMA-334, "Binary numeric promotions"."""
+    first, second = [
+        promoted(checker, one, number) for one, number in zip(operands, numbers, strict=True)
+    ]
+    if first.floating or second.floating:
+        return Number(max(one.bits for one in (first, second) if one.floating), True, True)
+    if numbers[0] == numbers[1] and first == numbers[0]:
+        return first
+    if checker.site.language.arithmetic == "dotnet":
+        return _common_of_dotnet(checker, operands, (first, second), node)
+    if first.signed == second.signed:
+        return first if first.bits >= second.bits else second
+    unsigned, signed = (second, first) if first.signed else (first, second)
+    return unsigned if unsigned.bits >= signed.bits else signed
+
+
+def _common_of_dotnet(
+    checker: Checker, operands: tuple[Typed, Typed], numbers: tuple[Number, Number],
+    node: tree.Expression,
+) -> Number:  # fmt: skip
+    # A constant takes the other type if that is unsigned, or an enumeration, and holds it:
+    # ECMA-334, "Implicit constant expression conversions".
+    enumerations = [isinstance(checker.resolved(one.type), EnumType) for one in operands]
+    for at, constant in enumerate(operands):
+        wanted, number = numbers[1 - at], numbers[at]
+        takes = enumerations[1 - at] or (not wanted.signed and number.bits <= wanted.bits)
+        if isinstance(constant, Constant) and takes and wanted.holds(constant.value):
+            return wanted
+    spelled = [checker.spell(one.type) for one in operands]
+    first, second = numbers
+    if not any(enumerations) and first.signed == second.signed:
+        return first if first.bits >= second.bits else second
+    unsigned = second if first.signed else first
+    if not any(enumerations) and unsigned.bits < 64:
+        return _LONG
+    raise reject(
+        "FC0308",
+        f"C# has no operator for `{spelled[0]}` and `{spelled[1]}`",
+        node.span,
+        "of two types",
+        help=f"cast one of them: `({spelled[int(enumerations[1])]})e`",
+    )
+
+
+def _of_one_type(
+    checker: Checker, operands: tuple[Typed, Typed], numbers: tuple[Number, Number],
+    operator: str, at: Span,
+) -> tuple[Typed, Typed, Number, TypeId]:  # fmt: skip
+    # Go and Rust: both have one type, or one is untyped, or a nil.
+    left, right = operands
+    untyped = [is_untyped(checker, one) for one in operands]
+    if all(untyped):
+        floating = [one for one in operands if isinstance(checker.resolved(one.type), FloatType)]
+        if not floating:
+            return left, right, numbers[0], left.type
+        left, right = [taking(checker, one, floating[0].type, DOUBLE) for one in operands]
+        return left, right, DOUBLE, floating[0].type
+    for position, (one, number) in enumerate(zip(operands, numbers, strict=True)):
+        other = operands[1 - position]
+        if untyped[1 - position]:
+            taken = taking(checker, other, one.type, number)
+            return *((taken, one) if position else (one, taken)), number, one.type
+        if isinstance(other, Constant) and isinstance(checker.resolved(one.type), ADDRESSES):
+            return left, right, number, one.type  # nil
+    wanted, its = left.type, right.type
+    if checker.bare(wanted) == checker.bare(its) or checker.spell(wanted) == checker.spell(its):
+        return left, right, numbers[0], wanted
+    names = [checker.spell(one.type) for one in operands]
+    cast = "{0}(e)" if checker.site.language.arithmetic == "go" else "({0})e"
+    raise reject(
+        "FC0308",
+        f"`{operator}` has a `{names[0]}` and a `{names[1]}`",
+        at,
+        "of two types",
+        secondary=tuple([typed_label(checker, one) for one in operands]),
+        help=f"convert one of them: `{cast.format(names[0])}`",
+    )
