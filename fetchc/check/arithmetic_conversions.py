@@ -7,12 +7,12 @@ is written without a type is untyped, and takes the type of the other operand.
 
 from __future__ import annotations
 
-from fetchc.check.conversions import decayed, number_of
-from fetchc.check.typed_tree import Constant, FloatConstant, Operation, Subobject
+from fetchc.check.conversions import decayed, number_of, wrapped
+from fetchc.check.literals import NAMES, STRICT, is_untyped, number_type, taking, untyped
+from fetchc.check.typed_tree import Constant, Subobject
 from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.ir.arithmetic import DOUBLE, Number
 from fetchc.program.types import (
-    BoolType,
     ChannelType,
     EnumType,
     FloatType,
@@ -29,175 +29,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
+    from fetchc.program.entities import Variable
     from fetchc.quantities import TypeId
     from fetchc.source import Span
 
 __all__ = [
     "ADDRESSES",
     "COMPARISONS",
-    "SHIFTS",
-    "STRICT",
     "both",
     "check_bit_field",
-    "float_literal",
-    "is_untyped",
-    "literal",
-    "number_type",
+    "named_constant",
     "open_sign",
     "operand_of",
     "promoted",
     "result_type",
-    "taking",
-    "truth_type",
     "typed_label",
     "unfit",
 ]
 
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
-SHIFTS = frozenset(("<<", ">>"))
 ADDRESSES = (PointerType, MapType, ChannelType, FunctionType)
-STRICT = frozenset(("go", "rust"))
-"""Languages that convert no operand by themselves."""
-_INT, _UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign in (True, False))
-
-
-# ------------------------------------------------------------------------------
-# Types for numbers that have none of their own.
-
-_NAMES = {
-    "c": {_INT: "int", _UINT: "unsigned int", _LONG: "long", _ULONG: "unsigned long"},
-    "dotnet": {_INT: "int", _UINT: "uint", _LONG: "long", _ULONG: "ulong"},
-}
-_PREFIXES = {"go": ("int", "uint", "float"), "rust": ("i", "u", "f")}
-
-
-def number_type(checker: Checker, number: Number) -> TypeId:
-    """The type of the language that has these numbers."""
-    if number.bits == 1:
-        return truth_type(checker)
-    size, rules = ByteSize(number.bits // 8), checker.site.language.arithmetic
-    if rules in STRICT:
-        prefix = _PREFIXES[rules][2 if number.floating else int(not number.signed)]
-        name = f"{prefix}{number.bits}"
-    else:
-        name = (
-            {32: "float", 64: "double"}[number.bits] if number.floating else _NAMES[rules][number]
-        )
-        if rules == "c" and checker.program.word_bytes == 4:
-            name = name.replace("long", "long long")
-    if number.floating:
-        return checker.program.intern(FloatType(name, size))
-    return checker.program.intern(IntType(name, size, number.signed))
-
-
-def truth_type(checker: Checker) -> TypeId:
-    """The type of a comparison."""
-    if checker.site.language.truth == "int":
-        return number_type(checker, _INT)
-    return checker.program.intern(BoolType("bool", ByteSize(1)))
-
-
-# ------------------------------------------------------------------------------
-# Numbers that are written.
-
-_UNTYPED = {"go": ("untyped int", "untyped float"), "rust": ("{integer}", "{float}")}
-_SUFFIXES = {
-    "c": "u?l?l?|ll?u",
-    "dotnet": "u?l?|lu",
-    "go": "",
-    "rust": "([iu](8|16|32|64|size))?",
-}
-
-
-def literal(checker: Checker, node: tree.Integer) -> Constant:
-    """The number with its type. Raises CompileError FC0101 for a suffix of another language.
-
-    Sources: C17 6.4.4.1; ECMA-334, "Integer literals"; Go specification, "Constants"; The Rust
-    Reference, "Integer literal expressions".
-    """
-    import re
-
-    rules, suffix, word = checker.site.language.arithmetic, node.suffix, checker.program.word_bytes
-    if not re.fullmatch(_SUFFIXES[rules], suffix):
-        what = f"`{suffix}` behind a number means nothing in {checker.site.language.name}"
-        help = f"write the number without it: `{node.value}`"
-        raise reject("FC0101", what, node.span, "not of this language", help=help)
-    if rules not in STRICT:
-        type = number_type(checker, _of_literal(node, rules, word))
-    elif suffix:
-        bits = 8 * word if suffix.endswith("size") else int(suffix[1:])
-        type = checker.program.intern(IntType(suffix, ByteSize(bits // 8), suffix[0] == "i"))
-    else:
-        type = _untyped(checker, floating=False)
-    return Constant(node.value, type, node.span)
-
-
-def _of_literal(node: tree.Integer, rules: str, word: int) -> Number:
-    # The first type that holds the number. Only C's decimals are signed where no `u` is written.
-    unsigned = "u" in node.suffix
-    of_both_signs = not unsigned and not (rules == "c" and node.is_decimal)
-    long = node.suffix.replace("u", "") in (("l", "ll") if word == 8 or rules != "c" else ("ll",))
-    for number in (_INT, _UINT, _LONG, _ULONG):
-        fits = number.holds(node.value) and not (long and number.bits < 64)
-        if fits and (of_both_signs or number.signed != unsigned):
-            return number
-    return _ULONG
-
-
-def float_literal(checker: Checker, node: tree.FloatNumber) -> FloatConstant:
-    """The number with its type: ``0.1f`` of C and C#, ``0.1f32`` of Rust."""
-    from fetchc.ir.arithmetic import RULES, converted
-
-    rules = checker.site.language.arithmetic
-    suffix = {"": "", "f": "32", "f32": "32", "f64": "64"}[node.suffix]
-    if rules == "go" or (rules == "rust" and not suffix):
-        return FloatConstant(node.value, _untyped(checker, floating=True), node.span)
-    number = Number(int(suffix or 64), True, True)
-    value = converted(node.value, number, RULES[rules])
-    assert value is not None
-    return FloatConstant(value, number_type(checker, number), node.span)
-
-
-def _untyped(checker: Checker, floating: bool) -> TypeId:
-    # Where nothing gives it a type it is an `int` and a `float64`, or an `i32` and an `f64`.
-    rules = checker.site.language.arithmetic
-    name = _UNTYPED[rules][int(floating)]
-    if floating:
-        return checker.program.intern(FloatType(name, ByteSize(8)))
-    size = ByteSize(checker.program.word_bytes if rules == "go" else 4)
-    return checker.program.intern(IntType(name, size, True))
-
-
-def is_untyped(checker: Checker, node: Typed) -> bool:
-    """Whether the number has no type yet: it takes the other operand's, in Go and in Rust."""
-    if checker.site.language.arithmetic not in STRICT:
-        return False
-    return node.type in (_untyped(checker, False), _untyped(checker, True))
-
-
-def taking(checker: Checker, node: Typed, wanted: TypeId, number: Number) -> Typed:
-    """The untyped ``node`` with the type ``wanted``, whose numbers are ``number``.
-
-    Raises CompileError FC0308 where the type does not hold it.
-    """
-    match node:
-        case Constant(value=value) | FloatConstant(value=value):
-            if number.floating:
-                return FloatConstant(float(value), wanted, node.span)
-            if number.bits == 1 or value % 1 != 0 or not number.holds(int(value)):
-                what = f"the number does not fit `{checker.spell(wanted)}`"
-                raise reject("FC0308", what, node.span, "a number")
-            return Constant(int(value), wanted, node.span)
-        case Operation(operator=operator, operands=operands):
-            if number.bits == 1 or (number.floating and operator in (*SHIFTS, "~")):
-                raise unfit(checker, operator, node.span, node.replaced(type=wanted), "of integers")
-            changed = [
-                taking(checker, one, wanted, number) if is_untyped(checker, one) else one
-                for one in operands
-            ]
-            return node.replaced(operands=tuple(changed), number=number, type=wanted)
-        case _:
-            return node
+_INT, _UINT, _LONG = Number(32, True), Number(32, False), Number(64, True)
 
 
 # ------------------------------------------------------------------------------
@@ -235,6 +87,16 @@ def unfit(
 def typed_label(checker: Checker, operand: Typed) -> Label:
     """A label that says the operand's type."""
     return Label(operand.span, f"this is `{checker.spell(operand.type)}`")
+
+
+def named_constant(checker: Checker, variable: Variable, value: int, span: Span) -> Constant | None:
+    """An integer constant of Go. An `int` may be untyped: the debug information is the same."""
+    resolved, type = checker.resolved(variable.type), variable.type
+    if variable.kind != "global" or not isinstance(resolved, IntType):
+        return None
+    if checker.spell(type) == "int":
+        type = untyped(checker)
+    return Constant(wrapped(value, resolved), type, span)
 
 
 def promoted(checker: Checker, node: Typed, number: Number) -> Number:
@@ -303,7 +165,7 @@ def open_sign(
         return checker.program.intern(
             IntType(_EITHER[number.bits], ByteSize(number.bits // 8), False)
         )
-    name = _NAMES["c"][number.replaced(signed=True)]
+    name = NAMES["c"][number.replaced(signed=True)]
     raise reject(
         "FC0308",
         f"the result of `{operator}` is signed or unsigned: the debug information does not say",

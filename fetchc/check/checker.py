@@ -152,7 +152,7 @@ def _check(checker: Checker, node: tree.Expression) -> Typed:
         case tree.Index() | tree.Range():
             return _index(checker, node)
         case tree.Integer():
-            from fetchc.check.arithmetic_conversions import literal
+            from fetchc.check.literals import literal
 
             return literal(checker, node)
         case tree.StringLiteral(span=span):

@@ -101,6 +101,11 @@ def _computed(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Type
     if target is None or number_of(checker, base) is None:
         raise _refused(checker, wanted, base, span)
     rules = checker.site.language.arithmetic
+    if rules == "go":
+        from fetchc.check.literals import is_untyped, taking
+
+        if is_untyped(checker, base):  # Go specification, "Operators", of shifts
+            return taking(checker, base, wanted, target)
     return Operation("convert", (base,), target, rules, wanted, span)
 
 

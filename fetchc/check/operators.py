@@ -10,22 +10,17 @@ from __future__ import annotations
 from fetchc.check.arithmetic_conversions import (
     ADDRESSES,
     COMPARISONS,
-    SHIFTS,
-    STRICT,
     both,
     check_bit_field,
-    float_literal,
-    is_untyped,
-    number_type,
     open_sign,
     operand_of,
     promoted,
     result_type,
-    truth_type,
     typed_label,
     unfit,
 )
 from fetchc.check.conversions import decayed, number_of, wrapped
+from fetchc.check.literals import SHIFTS, STRICT, float_literal, is_untyped, number_type, truth_type
 from fetchc.check.members import subobject
 from fetchc.check.typed_tree import (
     Computed,

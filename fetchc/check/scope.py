@@ -14,6 +14,7 @@ from fetchc.program.entities import (
     Pieces,
     PointerTo,
 )
+from fetchc.program.entities import Constant as KnownPlace
 from fetchc.program.types import BoolType, CharType, EnumType, IntType, PointerType
 
 TYPE_CHECKING = False
@@ -295,6 +296,12 @@ def variable_object(checker: Checker, variable: Variable, span: Span) -> Typed:
         checker.warnings.append(_perhaps_no_symbol(place.symbol, span))
     if isinstance(place, AtAddress) and variable.kind == "global":
         _warn_of_copies(checker, variable, place, span)
+    if isinstance(place, KnownPlace) and checker.site.language.arithmetic == "go":
+        from fetchc.check.arithmetic_conversions import named_constant
+
+        constant = named_constant(checker, variable, place.value, span)
+        if constant is not None:
+            return constant
     base: Typed = Located(place, variable.name, variable.type, span)
     if variable.name.startswith("&"):
         resolved = checker.resolved(variable.type)

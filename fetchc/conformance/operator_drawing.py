@@ -237,6 +237,9 @@ func init() { runtime.LockOSThread() } // main runs on the first thread, which i
 
 type values struct { @MEMBERS@; ok bool }
 
+const limit = 5
+const small uint8 = 5
+
 //go:noinline
 func show(e *values) { evaluated(e) }
 
@@ -283,7 +286,8 @@ func main() {
 def _go_expression(chosen: Random, depth: int, name: str) -> str:
     type = _GO_TYPES[name]
     if depth == 0:
-        return chosen.choice([f"e.{name}"] * 3 + [str(chosen.choice((1, 2, 7, 100)))])
+        constants = ["1", "2", "7", "100", "'a'", "0x7f", "limit", f"{type}(3)"]
+        return chosen.choice([f"e.{name}"] * 3 + [chosen.choice(constants)])
     one, two = (_go_expression(chosen, depth - 1, name) for _ in range(2))
     if "e." not in one:
         one = f"e.{name}"
@@ -294,6 +298,13 @@ def _go_expression(chosen: Random, depth: int, name: str) -> str:
         forms += [f"({one}) << (e.b & 31)", f"({one}) >> (e.{chosen.choice('ab')})"]
         forms += [f"{type}(({_go_expression(chosen, depth - 1, other)}) + e.{other})", f"^({one})"]
         forms += [f"{type}({_GO_TYPES[other]}(e.{chosen.choice('abcdiulvn')}))"]
+        # What is shifted takes the type of the other operand, or of the conversion.
+        shifted = [f"1 << (e.{each} & 15)" for each in "bdv"] + ["7 >> (e.b & 3)"]
+        shifted += [f"({chosen.choice(shifted)}) - 1", f"^({chosen.choice(shifted)})"]
+        shifted += [f"{type}(1) << (e.b & 31)", f"({chosen.choice(shifted)}) / 3"]
+        operator = chosen.choice("+-*&|^")
+        forms += [f"({one}) {operator} ({chosen.choice(shifted)})" for _ in range(3)]
+        forms += [f"{type}({chosen.choice(shifted)})", f"({chosen.choice(shifted)}) % ({one})"]
     else:
         forms += [f"{type}(e.{other})"]
     return chosen.choice(forms)
@@ -301,7 +312,8 @@ def _go_expression(chosen: Random, depth: int, name: str) -> str:
 
 def go_operators(chosen: Random, expressions: int, calls: int) -> Operators:
     """As :func:`c_operators`."""
-    texts: list[str] = []
+    texts = ["1 << (e.b & 63)", "(1 << (e.b & 63)) - 1", "1 << (e.b & 15) == e.d", "e.b == small",
+             "small << (e.b & 7)", "max(e.a, 3)", "(1 << e.a) > 7", "e.f < 0.1"]  # fmt: skip
     while len(texts) < expressions:
         name = chosen.choice(list(_GO_TYPES))
         text = _go_expression(chosen, chosen.choice((1, 2, 3)), name)

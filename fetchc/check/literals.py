@@ -1,0 +1,176 @@
+"""Numbers that are written, and the types that a language has for numbers.
+
+In C, C++ and C# a written number has a type by its value and suffix. In Go and Rust it is untyped
+without a suffix or a conversion: it takes the type of what it is computed with.
+"""
+
+from __future__ import annotations
+
+from fetchc.check.typed_tree import Constant, FloatConstant, Operation
+from fetchc.diag.diagnostic import reject
+from fetchc.ir.arithmetic import Number
+from fetchc.program.types import BoolType, FloatType, IntType
+from fetchc.quantities import ByteSize
+from fetchc.syntax import tree
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fetchc.check.checker import Checker
+    from fetchc.check.typed_tree import Typed
+    from fetchc.quantities import TypeId
+
+__all__ = [
+    "NAMES",
+    "SHIFTS",
+    "STRICT",
+    "float_literal",
+    "is_untyped",
+    "literal",
+    "number_type",
+    "taking",
+    "truth_type",
+    "untyped",
+]
+
+SHIFTS = frozenset(("<<", ">>"))
+STRICT = frozenset(("go", "rust"))
+"""Languages that convert no operand by themselves."""
+_INT, _UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign in (True, False))
+
+
+# ------------------------------------------------------------------------------
+# Types for numbers that have none of their own.
+
+NAMES = {
+    "c": {_INT: "int", _UINT: "unsigned int", _LONG: "long", _ULONG: "unsigned long"},
+    "dotnet": {_INT: "int", _UINT: "uint", _LONG: "long", _ULONG: "ulong"},
+}
+_PREFIXES = {"go": ("int", "uint", "float"), "rust": ("i", "u", "f")}
+
+
+def number_type(checker: Checker, number: Number) -> TypeId:
+    """The type of the language that has these numbers."""
+    if number.bits == 1:
+        return truth_type(checker)
+    size, rules = ByteSize(number.bits // 8), checker.site.language.arithmetic
+    if rules in STRICT:
+        prefix = _PREFIXES[rules][2 if number.floating else int(not number.signed)]
+        name = f"{prefix}{number.bits}"
+    else:
+        name = {32: "float", 64: "double"}[number.bits] if number.floating else NAMES[rules][number]
+        if rules == "c" and checker.program.word_bytes == 4:
+            name = name.replace("long", "long long")
+    if number.floating:
+        return checker.program.intern(FloatType(name, size))
+    return checker.program.intern(IntType(name, size, number.signed))
+
+
+def truth_type(checker: Checker) -> TypeId:
+    """The type of a comparison."""
+    if checker.site.language.truth == "int":
+        return number_type(checker, _INT)
+    return checker.program.intern(BoolType("bool", ByteSize(1)))
+
+
+# ------------------------------------------------------------------------------
+# Numbers that are written.
+
+_UNTYPED = {"go": ("untyped int", "untyped float"), "rust": ("{integer}", "{float}")}
+_SUFFIXES = {
+    "c": "u?l?l?|ll?u",
+    "dotnet": "u?l?|lu",
+    "go": "",
+    "rust": "([iu](8|16|32|64|size))?",
+}
+
+
+def literal(checker: Checker, node: tree.Integer) -> Constant:
+    """The number with its type. Raises CompileError FC0101 for a suffix of another language.
+
+    Sources: C17 6.4.4.1; ECMA-334, "Integer literals"; Go specification, "Constants"; The Rust
+    Reference, "Integer literal expressions".
+    """
+    import re
+
+    rules, suffix, word = checker.site.language.arithmetic, node.suffix, checker.program.word_bytes
+    if not re.fullmatch(_SUFFIXES[rules], suffix):
+        what = f"`{suffix}` behind a number means nothing in {checker.site.language.name}"
+        help = f"write the number without it: `{node.value}`"
+        raise reject("FC0101", what, node.span, "not of this language", help=help)
+    if rules not in STRICT:
+        type = number_type(checker, _of_literal(node, rules, word))
+    elif suffix:
+        bits = 8 * word if suffix.endswith("size") else int(suffix[1:])
+        type = checker.program.intern(IntType(suffix, ByteSize(bits // 8), suffix[0] == "i"))
+    else:
+        type = untyped(checker)
+    return Constant(node.value, type, node.span)
+
+
+def _of_literal(node: tree.Integer, rules: str, word: int) -> Number:
+    # The first type that holds the number. Only C's decimals are signed where no `u` is written.
+    unsigned = "u" in node.suffix
+    of_both_signs = not unsigned and not (rules == "c" and node.is_decimal)
+    long = node.suffix.replace("u", "") in (("l", "ll") if word == 8 or rules != "c" else ("ll",))
+    for number in (_INT, _UINT, _LONG, _ULONG):
+        fits = number.holds(node.value) and not (long and number.bits < 64)
+        if fits and (of_both_signs or number.signed != unsigned):
+            return number
+    return _ULONG
+
+
+def float_literal(checker: Checker, node: tree.FloatNumber) -> FloatConstant:
+    """The number with its type: ``0.1f`` of C and C#, ``0.1f32`` of Rust."""
+    from fetchc.ir.arithmetic import RULES, converted
+
+    rules = checker.site.language.arithmetic
+    suffix = {"": "", "f": "32", "f32": "32", "f64": "64"}[node.suffix]
+    if rules == "go" or (rules == "rust" and not suffix):
+        return FloatConstant(node.value, untyped(checker, floating=True), node.span)
+    number = Number(int(suffix or 64), True, True)
+    value = converted(node.value, number, RULES[rules])
+    assert value is not None
+    return FloatConstant(value, number_type(checker, number), node.span)
+
+
+def untyped(checker: Checker, floating: bool = False) -> TypeId:
+    """The type of untyped numbers; of its own one is an `int` or `float64`, an `i32` or `f64`."""
+    rules = checker.site.language.arithmetic
+    name = _UNTYPED[rules][int(floating)]
+    if floating:
+        return checker.program.intern(FloatType(name, ByteSize(8)))
+    size = ByteSize(checker.program.word_bytes if rules == "go" else 4)
+    return checker.program.intern(IntType(name, size, True))
+
+
+def is_untyped(checker: Checker, node: Typed) -> bool:
+    """Whether the number has no type yet: it takes the other operand's, in Go and in Rust."""
+    if checker.site.language.arithmetic not in STRICT:
+        return False
+    return node.type in (untyped(checker), untyped(checker, floating=True))
+
+
+def taking(checker: Checker, node: Typed, wanted: TypeId, number: Number) -> Typed:
+    """The untyped ``node`` with the type ``wanted``, whose numbers are ``number``.
+
+    Raises CompileError FC0308 where the type does not hold it.
+    """
+    match node:
+        case Constant(value=value) | FloatConstant(value=value):
+            if number.floating:
+                return FloatConstant(float(value), wanted, node.span)
+            if number.bits == 1 or value % 1 != 0 or not number.holds(int(value)):
+                what = f"the number does not fit `{checker.spell(wanted)}`"
+                raise reject("FC0308", what, node.span, "a number")
+            return Constant(int(value), wanted, node.span)
+        case Operation(operator=operator, operands=operands):
+            if number.bits == 1 or (number.floating and operator in (*SHIFTS, "~")):
+                what = f"`{operator}` does not apply to `{checker.spell(wanted)}`"
+                raise reject("FC0308", what, node.span, "an operator of integers")
+            changed = [
+                taking(checker, one, wanted, number) if is_untyped(checker, one) else one
+                for one in operands
+            ]
+            return node.replaced(operands=tuple(changed), number=number, type=wanted)
+        case _:
+            return node
