@@ -107,6 +107,8 @@ def promoted(checker: Checker, node: Typed, number: Number) -> Number:
     if number.floating:
         return number
     width, enumerations = number.bits, checker.site.language.enumerations
+    if width == 1 and checker.site.language.arithmetic == "dotnet":
+        return number  # a truth value is no number in C#
     if isinstance(checker.resolved(node.type), EnumType):
         if enumerations == "own":
             return number

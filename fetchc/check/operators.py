@@ -57,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["extreme", "operation", "word"]
 
 _OF_INTEGERS = frozenset(("%", "&", "|", "^", "&^"))
+_OF_TRUTH = frozenset(("&", "|", "^"))
 
 
 def operation(
@@ -248,7 +249,8 @@ def _binary(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> T
         return _computed(checker, operator, (left, right), number, truth_type(checker), span)
     wrong = isinstance(checker.resolved(type), ADDRESSES)
     wrong |= number.floating and operator in _OF_INTEGERS
-    if wrong or number.bits == 1:
+    of_truth = operator in _OF_TRUTH and checker.site.language.arithmetic in ("rust", "dotnet")
+    if wrong or (number.bits == 1 and not of_truth):
         raise reject(
             "FC0308",
             f"`{operator}` does not apply to `{checker.spell(type)}`",
@@ -272,7 +274,7 @@ def _or_nil(checker: Checker, node: Typed, other: Typed) -> Typed:
 
 def _folded(checker: Checker, node: tree.Binary, left: Constant, right: Constant) -> Typed | None:
     """The constant that two constants give; None where it takes a reader: a comparison."""
-    operator = node.operator
+    operator, rules = node.operator, checker.site.language.arithmetic
     if operator in (*COMPARISONS, "&&", "||") or any(
         isinstance(checker.resolved(one.type), ADDRESSES) for one in (left, right)
     ):
@@ -280,6 +282,8 @@ def _folded(checker: Checker, node: tree.Binary, left: Constant, right: Constant
     if operator in SHIFTS:
         computed = _shift(checker, node, left, right)
         number, type = computed.number, computed.type
+        if rules == "rust" and is_untyped(checker, left):
+            return computed  # its width is that of the type that it takes
     else:
         one, other, number, type = both(checker, node, left, right, operator)
         if not isinstance(one, Constant) or not isinstance(other, Constant):

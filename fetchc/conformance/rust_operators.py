@@ -84,12 +84,21 @@ def _drawn(random: Random, type: str, depth: int) -> tuple[str, str]:
         if random.random() < 0.5:
             count = str(low := random.randrange(_BITS[type])), f"Some({low}u32)"
         shifted = f"u32::try_from(y).ok().and_then(|n| x.checked_{name}(n))"
+        if random.random() < 0.4:  # an untyped number takes the type of the other operand
+            value = random.choice((1, 7))
+            written = f"two(Some({value}{type}), {count[1]}, |x, y| {shifted})"
+            if type == "i32" and random.random() < 0.5:
+                return f"{value} {operator} ({count[0]})", written
+            also = f"two({one[1]}, {written}, |x, y| Some(x ^ y))"
+            return f"({one[0]}) ^ ({value} {operator} ({count[0]}))", also
         return f"({one[0]}) {operator} ({count[0]})", f"two({one[1]}, {count[1]}, |x, y| {shifted})"
     elif which < 0.66:
         return f"-({one[0]})", f"one({one[1]}, |x| x.checked_neg())"
     elif which < 0.72:
         name = random.choice(("min", "max"))
         return f"{name}({one[0]}, {two[0]})", f"two({one[1]}, {two[1]}, |x, y| Some(x.{name}(y)))"
+    elif which < 0.76:
+        return f"!({one[0]})", f"one({one[1]}, |x| Some(!x))"
     else:
         operator = random.choice(list(_CHECKED))
         written = f"two({one[1]}, {two[1]}, |x, y| x.checked_{_CHECKED[operator]}(y))"
@@ -106,7 +115,7 @@ def _truth(random: Random, depth: int) -> tuple[str, str]:
         written = f"two({one[1]}, {two[1]}, |x, y| Some(x {operator} y))"
         return f"({one[0]}) {operator} ({two[0]})", written
     one, two = (_drawn(random, "bool", depth - 1) for _ in range(2))
-    match random.choice(("&&", "||", "!")):
+    match random.choice(("&&", "||", "!", "&", "|", "^")):
         case "&&":
             return (
                 f"({one[0]}) && ({two[0]})",
@@ -117,10 +126,14 @@ def _truth(random: Random, depth: int) -> tuple[str, str]:
                 f"({one[0]}) || ({two[0]})",
                 f"one({one[1]}, |x| if x {{ Some(x) }} else {{ {two[1]} }})",
             )
-        case _:
+        case "!":
             return f"!({one[0]})", f"one({one[1]}, |x| Some(!x))"
+        case operator:
+            written = f"two({one[1]}, {two[1]}, |x, y| Some(x {operator} y))"
+            return f"({one[0]}) {operator} ({two[0]})", written
 
 
 def _constant(random: Random, type: str) -> tuple[str, str]:
     number = random.choice((1, 2, 7, 100))
-    return str(number), f"Some({number}{type})"
+    suffix = random.choice(("", "", type, f"_{type}"))
+    return f"{number}{suffix}", f"Some({number}{type})"
