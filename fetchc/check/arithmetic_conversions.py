@@ -11,7 +11,7 @@ from fetchc.check.conversions import decayed, number_of, wrapped
 from fetchc.check.literals import NAMES, STRICT, is_untyped, number_type, taking, untyped
 from fetchc.check.typed_tree import Constant, Subobject
 from fetchc.diag.diagnostic import CompileError, Label, reject
-from fetchc.ir.arithmetic import DOUBLE, Number
+from fetchc.ir.arithmetic import DOUBLE, TRUTH, Number
 from fetchc.program.types import (
     ChannelType,
     EnumType,
@@ -49,7 +49,7 @@ __all__ = [
 
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 ADDRESSES = (PointerType, MapType, ChannelType, FunctionType)
-_INT, _UINT, _LONG = Number(32, True), Number(32, False), Number(64, True)
+_INT, _UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign in (True, False))
 
 
 # ------------------------------------------------------------------------------
@@ -246,6 +246,10 @@ def both(
     if type is not None:
         return left, right, number, type
     one, its = (left, first) if first == number else (right, second)
+    if operator == "-" and all(
+        isinstance(checker.resolved(one.type), EnumType) for one in operands
+    ):
+        return left, right, number, number_type(checker, number)
     return left, right, number, result_type(checker, one, its, number)
 
 
@@ -270,10 +274,18 @@ def _common(
     ]
     if first.floating or second.floating:
         return Number(max(one.bits for one in (first, second) if one.floating), True, True)
-    if numbers[0] == numbers[1] and first == numbers[0]:
-        return first
     if checker.site.language.arithmetic == "dotnet":
-        return _common_of_dotnet(checker, operands, (first, second), node)
+        found = _common_of_dotnet(checker, operands, numbers, (first, second))
+        if found is not None:
+            return found
+        spelled = [checker.spell(one.type) for one in operands]
+        raise reject(
+            "FC0308",
+            f"C# has no operator for `{spelled[0]}` and `{spelled[1]}`",
+            node.span,
+            "of two types",
+            help=f"cast one of them: `({spelled[0]})e`",
+        )
     if first.signed == second.signed:
         return first if first.bits >= second.bits else second
     unsigned, signed = (second, first) if first.signed else (first, second)
@@ -282,30 +294,31 @@ def _common(
 
 def _common_of_dotnet(
     checker: Checker, operands: tuple[Typed, Typed], numbers: tuple[Number, Number],
-    node: tree.Expression,
-) -> Number:  # fmt: skip
+    promotions: tuple[Number, Number],
+) -> Number | None:  # fmt: skip
+    if numbers[0] == numbers[1] and TRUTH in numbers:
+        return TRUTH
     # A constant takes the other type if that is unsigned, or an enumeration, and holds it:
     # ECMA-334, "Implicit constant expression conversions".
-    enumerations = [isinstance(checker.resolved(one.type), EnumType) for one in operands]
-    for at, constant in enumerate(operands):
-        wanted, number = numbers[1 - at], numbers[at]
-        takes = enumerations[1 - at] or (not wanted.signed and number.bits <= wanted.bits)
-        if isinstance(constant, Constant) and takes and wanted.holds(constant.value):
+    for at, one in enumerate(operands):
+        wanted, number = promotions[1 - at], promotions[at]
+        if isinstance(checker.resolved(operands[1 - at].type), EnumType):
+            value = one.value if isinstance(one, Constant) else None
+            fits = _holds_all(wanted, numbers[at]) if value is None else wanted.holds(value)
+            return wanted if fits else None
+        narrower = not wanted.signed and number.bits <= wanted.bits
+        if isinstance(one, Constant) and narrower and wanted.holds(one.value):
             return wanted
-    spelled = [checker.spell(one.type) for one in operands]
-    first, second = numbers
-    if not any(enumerations) and first.signed == second.signed:
-        return first if first.bits >= second.bits else second
-    unsigned = second if first.signed else first
-    if not any(enumerations) and unsigned.bits < 64:
-        return _LONG
-    raise reject(
-        "FC0308",
-        f"C# has no operator for `{spelled[0]}` and `{spelled[1]}`",
-        node.span,
-        "of two types",
-        help=f"cast one of them: `({spelled[int(enumerations[1])]})e`",
-    )
+    for number in (_INT, _UINT, _LONG, _ULONG):
+        if TRUTH not in numbers and all(_holds_all(number, one) for one in numbers):
+            return number
+    return None
+
+
+def _holds_all(number: Number, other: Number) -> bool:
+    if number.signed == other.signed:
+        return number.bits >= other.bits
+    return number.signed and number.bits > other.bits
 
 
 def _of_one_type(

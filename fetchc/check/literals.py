@@ -43,8 +43,11 @@ _INT, _UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign i
 
 NAMES = {
     "c": {_INT: "int", _UINT: "unsigned int", _LONG: "long", _ULONG: "unsigned long"},
-    "dotnet": {_INT: "int", _UINT: "uint", _LONG: "long", _ULONG: "ulong"},
-}
+    "dotnet": {
+        Number(8, True): "sbyte", Number(8, False): "byte", Number(16, True): "short",
+        Number(16, False): "ushort", _INT: "int", _UINT: "uint", _LONG: "long", _ULONG: "ulong",
+    },
+}  # fmt: skip
 _PREFIXES = {"go": ("int", "uint", "float"), "rust": ("i", "u", "f")}
 
 

@@ -195,8 +195,10 @@ def c_operators(
     # Constants with a type.
     typed = ["(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)", "e->f == 0.1f"]
     constants = (*_C_CONSTANTS, "3UL", "-3u", "-(unsigned)3", "~0u")
-    typed += [f"(e->{name}) {one} ({it})" for name in "iu" for one in "<+" for it in constants]
-    drawn |= {text: text for text in (*wider, *typed, *_POINTERS)}
+    compared = [f"(e->{name}) {one} ({it})" for name in "iu" for one in "<+" for it in constants]
+    others = [*compared, *_POINTERS]
+    typed += chosen.sample(others, min(len(others), expressions // 2))
+    drawn |= {text: text for text in (*wider, *typed)}
     left_open = [
         form.format(f"e->{name}", other)
         for name, constant in _OPEN.items()

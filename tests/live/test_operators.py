@@ -19,6 +19,8 @@ import fetchc
 from fetchc.conformance.operator_drawing import c_operators, go_operators
 from fetchc.emit.output_formats import written
 from tests.live.watching import watched
+from tests.support.csharp_operators import csharp_operators, without_refused
+from tests.support.dotnet import ahead_of_time
 from tests.support.go_programs import go_program
 from tests.support.toolchains import GO_VERSIONS, require
 from tests.support.tools import Printed, bpftrace_version, run_bpftrace
@@ -62,7 +64,7 @@ def go_values(folder: Path, seed: int, version: str) -> tuple[Path, list[str]]:
 
 
 def traced(
-    program: Path, function: str, texts: Sequence[str]
+    program: Path, function: str, texts: Sequence[str], command: Sequence[str | Path] = ()
 ) -> tuple[list[str], list[dict[str, object]]]:
     """What the program printed, and of each call the values by expression."""
     probe = fetchc.open(str(program)).probe(function)
@@ -70,7 +72,7 @@ def traced(
     parts = [asked[at : at + 24] for at in range(0, len(asked), 24)]
     output, events = watched(
         lambda group: [probe.plan(part, group, f"part{n}") for n, part in enumerate(parts)],
-        [program],
+        command or [program],
     )
     calls: list[dict[str, object]] = [{} for _ in range(_CALLS)]
     for event in events:
@@ -102,6 +104,8 @@ def _is_same(printed: str, value: object) -> bool:
         case "b":
             return value is (text == "1")
         case "i":
+            if isinstance(value, dict):  # of an enumeration
+                value = value["value"]
             return type(value) is int and value == int(text)
         case _:
             first, second = float(text), float(str(value))
@@ -134,6 +138,20 @@ def test_c_evaluates_the_same(compiler: str, suffix: str, tmp_path: Path) -> Non
 def test_go_evaluates_the_same(version: str, tmp_path: Path) -> None:
     program, texts = go_values(tmp_path, SEED, version)
     lines, calls = traced(program, "main.show", texts)
+    assert not differences(lines, calls, texts)
+
+
+@pytest.mark.usefixtures("engine")
+def test_csharp_evaluates_the_same(tmp_path: Path) -> None:
+    drawn = without_refused(csharp_operators(random.Random(SEED), _EXPRESSIONS, _CALLS), tmp_path)
+    drawn = without_refused(drawn, tmp_path)  # now the compiler looks at what it had not reached
+    source = tmp_path / "operators.cs"
+    source.write_text(drawn.source)
+    program = ahead_of_time(source, tmp_path / "operators.exe")
+    texts = [text for text in drawn.texts if "%" not in text]  # of floating-point numbers in C#
+    lines, calls = traced(program, drawn.function, texts, ["mono", program])
+    positions = [drawn.texts.index(text) for text in texts]
+    lines = [" ".join(line.split()[at] for at in positions) for line in lines]
     assert not differences(lines, calls, texts)
 
 
