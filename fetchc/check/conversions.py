@@ -253,9 +253,16 @@ def _refused(checker: Checker, wanted: TypeId, base: Typed, span: Span) -> Compi
 # ------------------------------------------------------------------------------
 # The type that a written name means: in the debug information, else the language's own.
 
-# Names that mean the same in every program of a data model, for files whose debug
-# information does not happen to use them. Source: LP64/ILP32 of the psABIs (long and
-# pointers are a word); Go specification, "Numeric types".
+# Names for files whose debug information does not happen to use them: those of the language, then
+# those that mean the same in every program of a data model.
+# Source: LP64/ILP32 of the psABIs (long and pointers are a word); Go specification, "Numeric
+# types"; The Rust Reference, "Numeric types"; ECMA-334, "Simple types".
+_OF_LANGUAGE: dict[str, dict[str, tuple[int, bool]]] = {
+    "rust": {f"{sign}{8 * size}": (size, sign == "i") for sign in "iu" for size in (1, 2, 4, 8)}
+    | {"isize": (0, True), "usize": (0, False)},
+    "dotnet": {"sbyte": (1, True), "ushort": (2, False), "uint": (4, False), "long": (8, True),
+               "ulong": (8, False), "nint": (0, True), "nuint": (0, False)},
+}  # fmt: skip
 _INTEGERS = {
     "short": (2, True), "unsigned short": (2, False),
     "int": (4, True), "unsigned int": (4, False), "unsigned": (4, False),
@@ -268,8 +275,7 @@ _INTEGERS = {
     "uint16": (2, False), "int32": (4, True), "rune": (4, True), "uint32": (4, False),
     "int64": (8, True), "uint64": (8, False), "uint": (0, False), "uintptr": (0, False),
 }  # fmt: skip
-_CHARACTERS = {"char": True, "signed char": True, "unsigned char": False}
-_FLOATS = {"float": 4, "double": 8, "float32": 4, "float64": 8}
+_FLOATS = {"float": 4, "double": 8, "float32": 4, "float64": 8, "f32": 4, "f64": 8}
 
 
 def type_named(checker: Checker, wanted: tree.TypeName) -> TypeId:
@@ -338,19 +344,32 @@ def _only(checker: Checker, found: tuple[TypeId, ...], name: str, wanted: tree.T
 
 def _own(checker: Checker, name: str) -> Type | None:
     name = _usual(name)
-    word = checker.program.word_bytes
+    word, rules = checker.program.word_bytes, checker.site.language.arithmetic
     if name == "int" and checker.site.language.word_int:
         return IntType("int", ByteSize(word), True)
-    if name in _INTEGERS:
-        size, signed = _INTEGERS[name]
+    number = _OF_LANGUAGE.get(rules, {}).get(name) or _INTEGERS.get(name)
+    if number is not None:
+        size, signed = number
         return IntType(name, ByteSize(size or word), signed)
-    if name in _CHARACTERS:
-        return CharType(name, ByteSize(1), _CHARACTERS[name])
+    if name == "char" and rules == "dotnet":
+        return CharType(name, ByteSize(2), False)
+    if name in ("char", "signed char", "unsigned char"):
+        return CharType(
+            name, ByteSize(1), name[:1] == "s" or (name == "char" and _has_signed_char(checker))
+        )
     if name in _FLOATS:
         return FloatType(name, ByteSize(_FLOATS[name]))
     if name in ("bool", "_Bool"):
         return BoolType(name, ByteSize(1))
     return VoidType() if name == "void" else None
+
+
+def _has_signed_char(checker: Checker) -> bool:
+    scope = checker.site.scope
+    options = () if scope is None else scope.compiler.options
+    if "-funsigned-char" in options:
+        return False
+    return "-fsigned-char" in options or not checker.site.architecture.unsigned_char
 
 
 def _usual(name: str) -> str:

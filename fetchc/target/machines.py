@@ -65,7 +65,8 @@ class Architecture(Record):
     ``on_wide_kernel``, of a 32-bit machine, are the names that a 64-bit kernel knows
     when it runs such a program; none where it takes no probes of them. ``local_entries``:
     a function can have two entries, and symbols say where the second is. ``addresses_apart``:
-    an address tells whether it is the kernel's or a program's.
+    an address tells whether it is the kernel's or a program's. ``unsigned_char``: a plain
+    ``char`` of C has no sign.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Architecture(Record):
     local_entries: bool = False
     callee_slots: bool = False
     addresses_apart: bool = False
+    unsigned_char: bool = False
 
     def __hash__(self) -> int:
         return hash(self.name)  # mappings have no hash; a name has one architecture
@@ -375,6 +377,7 @@ def _architecture(name: str) -> Architecture:
         local_entries=raw["call"].get("local_entries", False),
         callee_slots=raw["call"].get("callee_slots", False),
         addresses_apart="addresses_apart" in raw,
+        unsigned_char="unsigned_char" in raw,
     )
 
 
