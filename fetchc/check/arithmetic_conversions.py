@@ -8,7 +8,15 @@ is written without a type is untyped, and takes the type of the other operand.
 from __future__ import annotations
 
 from fetchc.check.conversions import decayed, number_of, wrapped
-from fetchc.check.literals import NAMES, STRICT, is_untyped, number_type, taking, untyped
+from fetchc.check.literals import (
+    NAMES,
+    STRICT,
+    is_untyped,
+    number_type,
+    out_of_range,
+    taking,
+    untyped,
+)
 from fetchc.check.typed_tree import Constant, Subobject
 from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.ir.arithmetic import DOUBLE, TRUTH, Number
@@ -72,7 +80,7 @@ def operand_of(checker: Checker, node: Typed, operator: str, at: Span) -> tuple[
         help = "take a number of it: a member, an element, `len(e)`"
         if operator in COMPARISONS:
             help = 'to compare a string, use `fetchc trace --filter`: `EXPR == "abc"`'
-        raise unfit(checker, operator, at, node, "an operator of numbers", help)
+        raise unfit(checker, operator, at, node, "needs numbers", help)
     return node, number
 
 
@@ -232,9 +240,9 @@ def both(
         if not all(pointers) and not (isinstance(other, Constant) and other.value == 0):
             raise reject(
                 "FC0308",
-                f"`{operator}` has a pointer and a number",
+                f"`{operator}` does not apply to a pointer and a number",
                 at,
-                "of two types",
+                "two types",
                 secondary=(typed_label(checker, left), typed_label(checker, right)),
                 help="cast the pointer: `(unsigned long)p`",
             )
@@ -283,7 +291,7 @@ def _common(
             "FC0308",
             f"C# has no operator for `{spelled[0]}` and `{spelled[1]}`",
             node.span,
-            "of two types",
+            "two types",
             help=f"cast one of them: `({spelled[0]})e`",
         )
     if first.signed == second.signed:
@@ -331,6 +339,9 @@ def _of_one_type(
     if all(untyped):
         floating = [one for one in operands if isinstance(checker.resolved(one.type), FloatType)]
         if not floating:
+            for one in operands:
+                if isinstance(one, Constant) and not numbers[0].holds(one.value):
+                    raise out_of_range(checker, one, left.type)
             return left, right, numbers[0], left.type
         left, right = [taking(checker, one, floating[0].type, DOUBLE) for one in operands]
         return left, right, DOUBLE, floating[0].type
@@ -348,9 +359,9 @@ def _of_one_type(
     cast = "{0}(e)" if checker.site.language.arithmetic == "go" else "({0})e"
     raise reject(
         "FC0308",
-        f"`{operator}` has a `{names[0]}` and a `{names[1]}`",
+        f"`{operator}` does not apply to `{names[0]}` and `{names[1]}`",
         at,
-        "of two types",
+        "two types",
         secondary=tuple([typed_label(checker, one) for one in operands]),
         help=f"convert one of them: `{cast.format(names[0])}`",
     )

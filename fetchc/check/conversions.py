@@ -81,7 +81,12 @@ def cast(
         if read is not None:
             return read
     if isinstance(base, Constant) and _is_number(target):
-        return Constant(wrapped(base.value, target), wanted, span)
+        value = wrapped(base.value, target)
+        if value != base.value and checker.site.language.arithmetic in ("go", "dotnet"):
+            from fetchc.check.literals import out_of_range
+
+            raise out_of_range(checker, base, wanted)  # as these compilers do
+        return Constant(value, wanted, span)
     if isinstance(target, PointerType | MapType | ChannelType):
         return _to_pointer(checker, wanted, base, source, span, along_classes)
     if _is_number(target) and (_is_number(source) or _is_address(source)):

@@ -7,7 +7,7 @@ without a suffix or a conversion: it takes the type of what it is computed with.
 from __future__ import annotations
 
 from fetchc.check.typed_tree import Constant, FloatConstant, Operation
-from fetchc.diag.diagnostic import reject
+from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.ir.arithmetic import Number
 from fetchc.program.types import BoolType, FloatType, IntType
 from fetchc.quantities import ByteSize
@@ -27,6 +27,7 @@ __all__ = [
     "is_untyped",
     "literal",
     "number_type",
+    "out_of_range",
     "taking",
     "truth_type",
     "untyped",
@@ -78,7 +79,8 @@ def truth_type(checker: Checker) -> TypeId:
 # ------------------------------------------------------------------------------
 # Numbers that are written.
 
-_UNTYPED = {"go": ("untyped int", "untyped float"), "rust": ("{integer}", "{float}")}
+_DEFAULTS = {"go": "int", "rust": "i32"}
+"""The types of untyped integers that nothing gives a type. Of the others it has 64 bits."""
 _SUFFIXES = {
     "c": "u?l?l?|ll?u",
     "dotnet": "u?l?|lu",
@@ -97,9 +99,9 @@ def literal(checker: Checker, node: tree.Integer) -> Constant:
 
     rules, suffix, word = checker.site.language.arithmetic, node.suffix, checker.program.word_bytes
     if not re.fullmatch(_SUFFIXES[rules], suffix):
-        what = f"`{suffix}` behind a number means nothing in {checker.site.language.name}"
-        help = f"write the number without it: `{node.value}`"
-        raise reject("FC0101", what, node.span, "not of this language", help=help)
+        what = f"{checker.site.language.name} has no number suffix `{suffix}`"
+        help = f"write `{node.value}`, or a cast of it"
+        raise reject("FC0101", what, node.span, "unknown suffix", help=help)
     if rules not in STRICT:
         type = number_type(checker, _of_literal(node, rules, word))
     elif suffix:
@@ -137,13 +139,12 @@ def float_literal(checker: Checker, node: tree.FloatNumber) -> FloatConstant:
 
 
 def untyped(checker: Checker, floating: bool = False) -> TypeId:
-    """The type of untyped numbers; of its own one is an `int` or `float64`, an `i32` or `f64`."""
-    rules = checker.site.language.arithmetic
-    name = _UNTYPED[rules][int(floating)]
+    """The type of numbers that have none yet. That of integers has the name of the default type."""
     if floating:
-        return checker.program.intern(FloatType(name, ByteSize(8)))
+        return checker.program.intern(FloatType("untyped float", ByteSize(8)))
+    rules = checker.site.language.arithmetic
     size = ByteSize(checker.program.word_bytes if rules == "go" else 4)
-    return checker.program.intern(IntType(name, size, True))
+    return checker.program.intern(IntType(_DEFAULTS[rules], size, True, "untyped"))
 
 
 def is_untyped(checker: Checker, node: Typed) -> bool:
@@ -151,6 +152,15 @@ def is_untyped(checker: Checker, node: Typed) -> bool:
     if checker.site.language.arithmetic not in STRICT:
         return False
     return node.type in (untyped(checker), untyped(checker, floating=True))
+
+
+def out_of_range(checker: Checker, node: Constant | FloatConstant, wanted: TypeId) -> CompileError:
+    """FC0308: the type does not have the number."""
+    name = checker.spell(wanted)
+    what = f"{node.value} is not in the range of `{name}`"
+    if node.value % 1 != 0:
+        what = f"{node.value} is not a whole number, and `{name}` has no others"
+    return reject("FC0308", what, node.span, "a constant")
 
 
 def taking(checker: Checker, node: Typed, wanted: TypeId, number: Number) -> Typed:
@@ -163,13 +173,12 @@ def taking(checker: Checker, node: Typed, wanted: TypeId, number: Number) -> Typ
             if number.floating:
                 return FloatConstant(float(value), wanted, node.span)
             if number.bits == 1 or value % 1 != 0 or not number.holds(int(value)):
-                what = f"the number does not fit `{checker.spell(wanted)}`"
-                raise reject("FC0308", what, node.span, "a number")
+                raise out_of_range(checker, node, wanted)
             return Constant(int(value), wanted, node.span)
         case Operation(operator=operator, operands=operands):
             if number.bits == 1 or (number.floating and operator in (*SHIFTS, "~")):
                 what = f"`{operator}` does not apply to `{checker.spell(wanted)}`"
-                raise reject("FC0308", what, node.span, "an operator of integers")
+                raise reject("FC0308", what, node.span, "needs integers")
             changed = [
                 taking(checker, one, wanted, number) if is_untyped(checker, one) else one
                 for one in operands

@@ -132,7 +132,7 @@ def _of_one(checker: Checker, operator: str, operand: Typed, span: Span) -> Type
         return _computed(checker, "!", (operand,), number, truth_type(checker), span)
     address = isinstance(checker.resolved(operand.type), ADDRESSES)
     if address or (operator == "~" and number.floating) or (number.bits == 1 and rules != "c"):
-        raise unfit(checker, operator, at, operand, "an operator of numbers")
+        raise unfit(checker, operator, at, operand, "needs numbers")
     wide = number
     if rules not in STRICT:
         check_bit_field(checker, operator, (operand,), at)
@@ -153,17 +153,19 @@ def _of_one(checker: Checker, operator: str, operand: Typed, span: Span) -> Type
 def _constant(checker: Checker, value: int, type: TypeId, number: Number, span: Span) -> Constant:
     """A constant that is computed of others; raises CompileError FC0308 where its type has no room.
 
-    In C it wraps. An untyped one has no width.
+    In C it wraps. Untyped ones have the numbers of all types.
     """
     found = Constant(value, type, span)
-    if is_untyped(checker, found) or number.holds(value):
+    untyped = is_untyped(checker, found)
+    if number.holds(value) or (untyped and -(1 << 63) <= value < 1 << 64):
         return found
     if checker.site.language.arithmetic == "c":
         return Constant(wrapped(value, checker.resolved(type)), type, span)
-    what = f"{value} does not fit `{checker.spell(type)}`"
-    raise reject(
-        "FC0308", what, span, "too large, or below 0", help="cast an operand to a wider type"
-    )
+    what, help = f"the result, {value}, needs more than 64 bits", None
+    if not untyped:
+        what = f"the result, {value}, is not in the range of `{checker.spell(type)}`"
+        help = "cast an operand to a wider type"
+    raise reject("FC0308", what, span, "out of range", help=help)
 
 
 def _first(span: Span) -> Span:
@@ -173,9 +175,9 @@ def _first(span: Span) -> Span:
 def _not_bool(checker: Checker, operator: str, operand: Typed, at: Span) -> CompileError:
     return reject(
         "FC0308",
-        f"`{operator}` takes truth values, and this is `{checker.spell(operand.type)}`",
+        f"`{operator}` needs a `bool`, not `{checker.spell(operand.type)}`",
         at,
-        "of truth values",
+        "needs a bool",
         secondary=(typed_label(checker, operand),),
         help="compare it: `e != 0`",
     )
@@ -284,6 +286,8 @@ def _folded(checker: Checker, node: tree.Binary, left: Constant, right: Constant
         number, type = computed.number, computed.type
         if rules == "rust" and is_untyped(checker, left):
             return computed  # its width is that of the type that it takes
+    elif is_untyped(checker, left) and is_untyped(checker, right):
+        number, type = operand_of(checker, left, operator, node.span)[1], left.type
     else:
         one, other, number, type = both(checker, node, left, right, operator)
         if not isinstance(one, Constant) or not isinstance(other, Constant):
@@ -311,7 +315,7 @@ def _shift(checker: Checker, node: tree.Binary, left: Typed, right: Typed) -> Op
     right, count = operand_of(checker, right, node.operator, at)
     for one, its in ((left, number), (right, count)):
         if its.floating or isinstance(checker.resolved(one.type), PointerType):
-            raise unfit(checker, node.operator, at, one, "an operator of integers")
+            raise unfit(checker, node.operator, at, one, "needs integers")
     if checker.site.language.arithmetic in STRICT:
         return _computed(checker, node.operator, (left, right), number, left.type, node.span)
     check_bit_field(checker, node.operator, (left,), at)

@@ -47,7 +47,8 @@ __all__ = [
 class IntType(Record):
     """An integer; ``name`` as the source spells it.
 
-    ``kind`` is the underlying type of Go's ``type ID int64``, empty where nothing says it.
+    ``kind`` is the underlying type of Go's ``type ID int64``, ``untyped`` of a constant that takes
+    the type of what it is computed with, empty where nothing says it.
     ``foreign_order``: a single byte among numbers of the byte order that the machine does not have.
     """
 
