@@ -25,6 +25,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     chain,
@@ -147,7 +148,7 @@ def value_document(value: Value, word_bytes: int) -> dict[str, Any]:
             begin = {"kind": "image", "offset": offset}
         case KernelValue(_, text):
             begin = {"kind": "kernel", "text": text}
-        case Deref() | ElementAddress() | Cursor() | Walk() | Contents():
+        case Deref() | ElementAddress() | ThreadPointer() | Cursor() | Walk() | Contents():
             raise AssertionError("a load below the innermost value")
         case _:
             assert_never(base)

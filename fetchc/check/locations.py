@@ -24,6 +24,7 @@ from fetchc.program.entities import (
     Pieces,
     Place,
     PointerTo,
+    ThreadLocal,
 )
 from fetchc.quantities import DwarfRegister
 from fetchc.record import assert_never
@@ -340,6 +341,8 @@ def describe_place(site: Site, place: Place) -> str:
             return "nowhere"
         case AtAddress(address=address):
             return f"in memory at {address:#x}"
+        case ThreadLocal(offset=offset):
+            return f"in memory at {offset:+d} from the thread pointer"
         case AtSymbol(symbol=symbol):
             return f"in memory at {symbol}"
         case Named(name=name):

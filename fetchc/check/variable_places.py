@@ -27,6 +27,7 @@ from fetchc.program.entities import (
     Named,
     Place,
     PointerTo,
+    ThreadLocal,
 )
 
 TYPE_CHECKING = False
@@ -85,7 +86,7 @@ def _local_at_entry(site: Site, variable: Variable) -> Place:
     # Only what cannot be a slot of a frame that is not built yet.
     assert site.function is not None
     place = site.program.place(variable, site.function, site.function.address)
-    if isinstance(place, AtAddress | Constant):
+    if isinstance(place, AtAddress | ThreadLocal | Constant):
         return place
     if variable.outermost:
         from fetchc.check.go_variables import captured_place

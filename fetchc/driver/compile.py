@@ -6,7 +6,7 @@ from fetchc.check.checker import Checker
 from fetchc.check.probe_site import ProbePoint
 from fetchc.check.typed_tree import AssumedCount, Constant
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
-from fetchc.ir.fetch import Bits, Decode, Fetch, Scalar, Word, body
+from fetchc.ir.fetch import Bits, Decode, Fetch, Scalar, ThreadPointer, Word, body, chain
 from fetchc.ir.fetch_rules import verify
 from fetchc.lower.arguments import lower
 from fetchc.record import Record
@@ -28,7 +28,7 @@ class Part(Record):
     """One fetch-arg of an argument: the value, a companion, or a member of a whole.
 
     Where the fetch is a walk, ``entry`` is what is fetched of each of its entries, by name; there
-    is no fetch-arg then, and ``body`` is empty.
+    is no fetch-arg then, nor of a thread-local variable, and ``body`` is empty.
     """
 
     suffix: str
@@ -95,12 +95,14 @@ def compile_argument(
     parts = []
     for one in lowered:
         fetch = one.fetch if argument.format is not None else for_kernel(one.fetch, kernel)
-        accepted(found, fetch, kernel, span)
+        alone = computes and isinstance(chain(fetch.value)[0], ThreadPointer)
+        if not alone:
+            accepted(found, fetch, kernel, span)
         parts.append(
             Part(
                 one.suffix,
                 fetch,
-                body(fetch),
+                "" if alone else body(fetch),
                 one.decode,
                 checker.spell(one.type),
                 one.companion,

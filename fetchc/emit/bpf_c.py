@@ -74,6 +74,8 @@ def write(events: Sequence[Event]) -> Written:
         ("remainder_of(", "remainder"),
         ("quotient(", "quotient"),
         ("sum_of(", "sum_of"),
+        ("thread_storage(", "thread_storage"),
+        ("distance(", "distance"),
         ("read_text(", f"read_text{sleepable}"),
         ("pointer(", "pointer"),
         ("read(", f"read{sleepable}"),

@@ -30,6 +30,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     chain,
@@ -361,6 +362,9 @@ class Values:
                 return total(counter, offset - self._event.offset)
             case Immediate(value) | Absolute(value):
                 return f"{value & (1 << 64) - 1:#x}ULL"
+            case ThreadPointer(word):
+                distance = "" if word is None else f" + distance({self.base(item, word)})"
+                return f"thread_storage(){distance}"
             case (
                 Comm() | KernelValue() | Deref() | ElementAddress() | Cursor() | Walk() | Contents()
             ):

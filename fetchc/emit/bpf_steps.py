@@ -17,6 +17,7 @@ from fetchc.emit.bpf_layout import (
     noted_place,
     value_places,
 )
+from fetchc.ir.step_support import THREAD_POINTER
 from fetchc.ir.steps import (
     COMM_BYTES,
     NUMBER,
@@ -331,6 +332,8 @@ class StepEmitter:
                 asm.store(FRAME, place, R0, 8)
             case ContextAddress():
                 self._context_address(place)
+            case ReadTask(name=name) if name == THREAD_POINTER:
+                self._thread_pointer(place)
             case ReadTask(name=name):
                 self._read_task(name)
                 asm.store(FRAME, place, R0, 8)
@@ -406,6 +409,16 @@ class StepEmitter:
         self.load(step, place)
         asm.jump_if("ne", R0, 0, unknown)
         asm.place(done)
+
+    def _thread_pointer(self, place: int) -> None:
+        asm = self._asm
+        asm.call(self._helpers["get_current_task"])
+        asm.move(R3, R0)
+        asm.compute_with("add", R3, self._target.machine.thread_pointer)
+        asm.move(R1, FRAME)
+        asm.compute_with("add", R1, place)
+        asm.constant(R2, WORD)
+        asm.call(self._helpers["probe_read"])
 
     def _read_task(self, name: str) -> None:
         # To R0.

@@ -47,6 +47,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     fixed_bytes,
@@ -241,6 +242,8 @@ class _Values:
                 return self._load(self.address(value))
             case KernelValue():
                 return f"(uint64){self._named(value)}"
+            case ThreadPointer():
+                raise self.cannot("it is thread-local", "use `fetchc trace` or `--format bpf-c`")
             case Absolute() | Image() | Comm() | ElementAddress() | Cursor() | Walk() | Contents():
                 raise AssertionError(f"not a word: {value!r}")
             case _:

@@ -37,6 +37,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     chain,
@@ -241,6 +242,7 @@ class _Probe:
                 | KernelValue()
                 | Deref()
                 | ElementAddress()
+                | ThreadPointer()
                 | Cursor()
                 | Walk()
                 | Contents()

@@ -32,6 +32,7 @@ from fetchc.ir.fetch import (
     StackEntry,
     StackPointer,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     body,
@@ -39,6 +40,7 @@ from fetchc.ir.fetch import (
     is_address,
     number,
 )
+from fetchc.ir.step_support import thread_address
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
@@ -66,7 +68,8 @@ class State(Record):
     ``word_bytes`` is the size of the kernel's long. ``elapsed`` are the nanoseconds since the call
     began that returns, None where its entry was not seen, ``noted`` numbers of that entry.
     ``context`` is the address of what the kernel gives an eBPF program. ``process``, ``thread`` and
-    ``cpu`` are numbers of the hit, ``task`` is the address of its task's structure.
+    ``cpu`` are numbers of the hit, ``task`` is the address of its task's structure,
+    ``thread_pointer`` that of the program's thread.
     """
 
     registers: Mapping[str, int]
@@ -82,6 +85,7 @@ class State(Record):
     process: int = 0
     thread: int = 0
     task: int = 0
+    thread_pointer: int = 0
     cpu: int = 0
     noted: tuple[int, ...] = ()
 
@@ -178,6 +182,8 @@ def _base(value: Value, state: State) -> int | Fault:
             return state.bias + offset
         case ElementAddress(address):
             return _term(address, state)
+        case ThreadPointer():
+            return _term(thread_address(value), state)
         case Comm() | Deref() | KernelValue() | Cursor() | Walk() | Contents():
             raise AssertionError(f"not the base of a number: {value!r}")
         case _:
@@ -204,6 +210,8 @@ def _term(term: Term, state: State) -> int | Fault:
         case Deref():
             place = _address(term, state)
             return place if isinstance(place, Fault) else _number_at(place, 8, state)
+        case OfHit("thread_pointer"):
+            return state.thread_pointer
         case OfHit() | OfEntry():
             raise AssertionError(f"no part of an address: {term!r}")
         case _:

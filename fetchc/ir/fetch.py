@@ -48,6 +48,7 @@ __all__ = [
     "Symbol",
     "Term",
     "Text",
+    "ThreadPointer",
     "Value",
     "Walk",
     "Word",
@@ -119,6 +120,16 @@ class Image(Record):
     """The address of ``@+OFF``: relative to the load bias of the probed file."""
 
     offset: int
+
+
+class ThreadPointer(Record):
+    """What thread-local variables count from in the thread; only eBPF programs can fetch it.
+
+    It is the thread pointer where the word there is its own address, and else cannot be read. The
+    word at ``word``, which is not 0, is added to it.
+    """
+
+    word: Absolute | Image | None = None
 
 
 class Deref(Record):
@@ -203,6 +214,7 @@ Value = (
     | Walk
     | Contents
     | ElementAddress
+    | ThreadPointer
 )
 
 
@@ -387,6 +399,8 @@ def relocated(value: Value, image: int) -> Value:
             return Absolute(image + offset)
         case ElementAddress(address=address):
             return ElementAddress(mapped(address, lambda one: relocated(one, image)))
+        case ThreadPointer(word=Image(offset=offset)):
+            return ThreadPointer(Absolute(image + offset))
         case _:
             return value
 
@@ -505,6 +519,8 @@ def _innermost(value: Value) -> str:
             raise AssertionError("a dereference below the innermost value")
         case ElementAddress():
             raise reject("FC0314", "a fetch-arg cannot compute the place of an element")
+        case ThreadPointer():
+            raise reject("FC0403", "a fetch-arg cannot read the thread pointer")
         case Cursor() | Walk() | Contents():
             raise AssertionError(f"no fetch-arg: {value!r}")
         case _:

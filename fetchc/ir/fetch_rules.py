@@ -31,6 +31,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     body,
@@ -157,7 +158,7 @@ def base_name(value: Value) -> str:
             return "symbol"
         case Deref(user=user):
             return "user_dereference" if user else "dereference"
-        case Cursor() | Walk() | Contents() | ElementAddress():
+        case Cursor() | Walk() | Contents() | ElementAddress() | ThreadPointer():
             raise AssertionError(f"no fetch-arg: {value!r}")
         case _:
             assert_never(value)
@@ -314,10 +315,13 @@ def _chain(value: Value) -> list[Value]:
 def _shape(chain: list[Value]) -> list[Finding]:
     # What has no text at all, or one that means something else.
     base = chain[-1]
-    if isinstance(base, ElementAddress):
-        what = "a fetch-arg cannot compute the place of an element"
+    if isinstance(base, ElementAddress | ThreadPointer):
+        code, what = "FC0314", "a fetch-arg cannot compute the place of an element"
         help = "`fetchc trace` fetches it with an eBPF program"
-        found = Diagnostic("FC0314", what, help=help, reason="not in definitions")
+        if isinstance(base, ThreadPointer):
+            code, what = "FC0403", "a fetch-arg cannot read a thread-local variable"
+            help = "`fetchc trace` and `--format bpf-c` read it by an eBPF program"
+        found = Diagnostic(code, what, help=help, reason="not in definitions")
         return [(found, base)]
     if is_address(base):
         if len(chain) == 1:
@@ -381,7 +385,9 @@ def _numbers(chain: list[Value], kernel: Kernel) -> list[Finding]:
                 found = _range("constant", constant, -(1 << 63), (1 << 64) - 1)
             case Register() | StackPointer() | ReturnValue() | Comm() | Absolute() | Image():
                 pass
-            case KernelValue() | Cursor() | Walk() | Contents() | ElementAddress():
+            case KernelValue() | Cursor() | Walk() | Contents():
+                pass
+            case ElementAddress() | ThreadPointer():
                 pass
             case _:
                 assert_never(value)

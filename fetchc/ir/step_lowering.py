@@ -32,6 +32,7 @@ from fetchc.ir.fetch import (
     StackEntry,
     StackPointer,
     Text,
+    ThreadPointer,
     Walk,
     count_of,
     element_of,
@@ -44,6 +45,7 @@ from fetchc.ir.step_support import (
     TASK_NAME,
     is_array,
     symbol_of,
+    thread_address,
 )
 from fetchc.ir.steps import (
     COMM_BYTES,
@@ -453,6 +455,8 @@ class _Lowering:
                 return self._plain(ReadCursor(number), name)
             case ElementAddress(address=address):
                 return self._term(address, name)
+            case ThreadPointer():
+                return self._term(thread_address(value), name)
             case Absolute() | Image() | Comm() | Walk() | Contents():
                 raise AssertionError(f"no number: {value!r}")
             case _:

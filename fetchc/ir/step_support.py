@@ -15,6 +15,7 @@ from fetchc.ir.fetch import (
     Part,
     Symbol,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     body,
@@ -36,9 +37,11 @@ __all__ = [
     "CPU_OFFSETS",
     "TASK",
     "TASK_NAME",
+    "THREAD_POINTER",
     "begins_at",
     "is_array",
     "symbol_of",
+    "thread_address",
     "unsupported",
     "values_in",
 ]
@@ -56,6 +59,9 @@ breakpoint: it gives both of them the same context, in that frame.
 
 CPU_OFFSETS = "__per_cpu_offset"
 """Of the kernel: by the processor's number, how far its own objects are from their symbols."""
+
+THREAD_POINTER = "thread_pointer"
+"""Of a task: the thread pointer of its program."""
 
 _OF_SYMBOLS = ("symbol", "per_cpu")
 
@@ -111,6 +117,8 @@ def begins_at(fetch: Fetch) -> Iterator[Value]:
             starts = [value]
     for one in starts:
         begin = chain(one)[0]
+        if isinstance(begin, ThreadPointer) and begin.word is not None:
+            yield begin.word
         if isinstance(begin, ElementAddress):
             for inner in values_in(begin.address):
                 yield from begins_at(Fetch(inner, Word()))
@@ -134,6 +142,21 @@ def values_in(term: Term) -> Iterator[Value]:
             return
     for part in parts:
         yield from values_in(part)
+
+
+def thread_address(value: ThreadPointer) -> Term:
+    """The address that ``value`` is, as a term."""
+    from fetchc.ir.arithmetic import Number
+    from fetchc.ir.term_operators import Numeral, calculate, fails_where, negated
+
+    pointer = OfHit(THREAD_POINTER)
+    own = calculate("eq", Part(pointer, 0, 8), pointer)
+    address = fails_where(negated(own), Numeral(pointer, Number(64, False)), None)
+    if value.word is not None:
+        distance = Deref(value.word, 0)
+        moved = address.replaced(term=calculate("add", address.term, distance))
+        address = fails_where(negated(distance), moved, None)
+    return address.term
 
 
 def _is_in(store: Store, slot: Slot) -> bool:

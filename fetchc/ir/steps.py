@@ -165,7 +165,7 @@ class ReadTask(Record):
     """The number of the ``process``, ``thread`` or ``cpu`` of the hit; of its ``task`` the address.
 
     The kernel's structure of the running task is there. The words of :data:`TASK_NAME_WORDS` are of
-    the task's name.
+    the task's name; ``thread_pointer`` is that of its program, as the kernel notes it.
     """
 
     name: str

@@ -38,6 +38,7 @@ from fetchc.ir.fetch import (
     StackEntry,
     StackPointer,
     Text,
+    ThreadPointer,
     Value,
     Word,
     is_address,
@@ -361,6 +362,11 @@ def located(site: Site, place: entities.Place, size: int, span: Span, name: str 
             return Memory(Register(_register_name(site, register, span)), offset)
         case entities.AtAddress(address=address):
             return Memory(Image(site.program.image_offset(address, site.address)), 0)
+        case entities.ThreadLocal(offset=offset, word=address):
+            word = None
+            if address is not None:
+                word = Image(site.program.image_offset(address, site.address))
+            return Memory(ThreadPointer(word), offset)
         case entities.AtSymbol(symbol=symbol, per_cpu=True):
             return Memory(KernelValue("per_cpu", f"this_cpu_ptr(@{symbol})"), 0)
         case entities.AtSymbol(symbol=symbol):
@@ -433,9 +439,9 @@ def _special(site: Site, node: Special) -> Value:
 
 def _address(site: Site, node: Shift | Address | Indexed) -> Where:
     value, offset = pointer(site, node)
-    if offset == 0 and not is_address(value):
+    if offset == 0 and not (is_address(value) or isinstance(value, ThreadPointer)):
         if isinstance(value, Deref):
-            return _loaded(value)
+            return Memory(value.base, value.offset)
         return InValue(value, 0, site.program.word_bytes)
     if isinstance(value, Absolute):
         return ImplicitValue(value.address + offset)
@@ -448,12 +454,6 @@ def _address(site: Site, node: Shift | Address | Indexed) -> Where:
         help="fetch the pointer that it starts from, and add the offset to the output",
         reason="no address",
     )
-
-
-def _loaded(value: Deref) -> Memory:
-    if isinstance(value.base, Image | Absolute):
-        return Memory(value.base, 0)
-    return Memory(value.base, value.offset)
 
 
 def _deref(base: Value, offset: int, user: bool) -> Deref:

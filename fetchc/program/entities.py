@@ -55,6 +55,7 @@ __all__ = [
     "Property",
     "RuntimeType",
     "StaticProbe",
+    "ThreadLocal",
     "Uses",
     "Variable",
     "is_frame_relative",
@@ -298,6 +299,17 @@ class AtAddress(Record):
     address: Address
 
 
+class ThreadLocal(Record):
+    """The object starts ``offset`` bytes from the thread pointer: each thread has one of its own.
+
+    ``word`` is of a shared library the address in the file of a number, which the loader writes
+    there, to add to ``offset``; None of an executable.
+    """
+
+    offset: ByteOffset
+    word: Address | None = None
+
+
 class AtSymbol(Record):
     """The object is where the running kernel has its symbol of that name.
 
@@ -406,6 +418,7 @@ Place = (
     | InMemory
     | FrameRelative
     | AtAddress
+    | ThreadLocal
     | AtSymbol
     | Named
     | Indirect

@@ -43,7 +43,8 @@ class BpfMachine(Record):
     stores in order. ``first_instructions``: where one of them is probed, the kernel's walk of frame
     pointers has the caller, too, from the feature ``entry_callers`` on, and if the kernel has the
     symbol that is named with it. ``behind_kprobe``: of so many bytes the program counter is behind
-    the instruction of a kprobe.
+    the instruction of a kprobe. ``thread_pointer`` is where a task has that of its program, in
+    bytes, by the running kernel's BTF; 0: nobody has asked.
     """
 
     registers: Mapping[str, int]
@@ -54,6 +55,7 @@ class BpfMachine(Record):
     membarrier: int | None
     first_instructions: Mapping[str, str]
     behind_kprobe: int
+    thread_pointer: int = 0
 
 
 def bpf_rules(version: Version, features: frozenset[str] | None = None) -> BpfRules:

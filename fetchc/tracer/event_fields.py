@@ -30,6 +30,7 @@ from fetchc.ir.fetch import (
     StackPointer,
     Symbol,
     Text,
+    ThreadPointer,
     Walk,
     Word,
     chain,
@@ -482,7 +483,7 @@ class Fields:
                 # A constant that the user wrote: there may be no memory.
                 pointer = Immediate(pointer.address)
             elif is_address(pointer) or isinstance(
-                pointer, Immediate | StackPointer | Comm | Cursor | ElementAddress
+                pointer, Immediate | StackPointer | Comm | Cursor | ElementAddress | ThreadPointer
             ):
                 continue
             if isinstance(pointer, Register) and pointer.name == self._stack_register():

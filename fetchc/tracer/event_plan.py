@@ -16,6 +16,7 @@ from fetchc.ir.fetch import (
     Fetch,
     KernelValue,
     Text,
+    ThreadPointer,
     Walk,
     body,
     chain,
@@ -199,7 +200,7 @@ def _undefinable(found: ProbePoint, layout: _Layout, kernel: Kernel) -> tuple[st
         return "FC0507", problem.message
     definable = _definable(layout)
     for name, fetch in definable if kernel.records else layout.fields:
-        computed = isinstance(chain(fetch.value)[0], ElementAddress)
+        computed = isinstance(chain(fetch.value)[0], ElementAddress | ThreadPointer)
         if computed or not (kernel.records or name in layout.undefinable):
             continue
         try:

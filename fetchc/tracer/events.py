@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.ir.fetch import Contents, ElementAddress, Walk, chain
+from fetchc.ir.fetch import Contents, ElementAddress, ThreadPointer, Walk, chain
 from fetchc.record import Record
 
 TYPE_CHECKING = False
@@ -150,6 +150,8 @@ class Plan(Record):
         starts = [chain(one.value)[0] for fields in self.fields[:1] for _, one in fields]
         if any(isinstance(one, ElementAddress) for one in starts):
             return "FC0314", "only an eBPF program computes the place of an element"
+        if any(isinstance(one, ThreadPointer) for one in starts):
+            return "FC0403", "only an eBPF program reads thread-local variables"
         if any(isinstance(one.value, Contents) for fields in self.fields[:1] for _, one in fields):
             return "FC0508", "only an eBPF program copies so many bytes"
         return self.undefinable

@@ -17,6 +17,7 @@ from fetchc.ir.fetch import (
     Image,
     Scalar,
     Text,
+    ThreadPointer,
     chain,
 )
 from fetchc.lower.extents import FULL
@@ -128,7 +129,13 @@ def _place(found: ProbePoint, text: str, size: int) -> tuple[Value, int]:
         )  # fmt: skip
     if not isinstance(memory, Memory):
         raise _unfit(node, text, "is a constant here, in no memory", "watch another variable")
-    if isinstance(chain(memory.base)[0], ElementAddress):
+    start = chain(memory.base)[0]
+    if isinstance(start, ThreadPointer):
+        raise _unfit(
+            node, text, "is thread-local, and a watchpoint covers one address",
+            "watch a variable that all threads share",
+        )  # fmt: skip
+    if isinstance(start, ElementAddress):
         raise _unfit(
             node, text, "is found by an index that varies",
             "watch an element with a constant index: `a[0]`",

@@ -29,12 +29,14 @@ from fetchc.program.entities import (
     Pieces,
     Place,
     PointerTo,
+    ThreadLocal,
 )
 from fetchc.quantities import Address, ByteOffset, DwarfRegister
 
 WORD = 1 << 64
 CFA = InMemory(DwarfRegister(7), ByteOffset(8))
 FRAME_BASE = FrameRelative(ByteOffset(-16))
+THREAD_POINTER, BLOCK = 0x7F5C_3000_1740, -0x68
 
 
 def register(number: int) -> int:
@@ -83,6 +85,7 @@ pushes: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.just("fbreg"), st.just(0), st.integers(-300, 300)),
     st.tuples(st.just("cfa"), st.just(0), st.just(0)),
     st.tuples(st.just("addr"), st.just(0), st.integers(0, WORD - 1)),
+    st.tuples(st.just("tls"), st.just(0), st.integers(0, 300)),
     st.tuples(st.just("consts"), st.just(0), st.integers(-WORD // 2, WORD // 2 - 1)),
     st.tuples(st.just("constu"), st.just(0), st.integers(0, WORD - 1)),
 )
@@ -101,6 +104,8 @@ def encoded(step: Step) -> bytes:
         return bytes([0x70 + number]) + sleb(value)
     if kind == "addr":
         return b"\x03" + value.to_bytes(8, "little")
+    if kind == "tls":
+        return b"\x10" + uleb(value) + b"\x9b"
     if kind == "binary":
         return bytes([number])
     plain = {"cfa": 0x9C, "deref": 6, "neg": 0x1F, "not": 0x20}
@@ -123,6 +128,8 @@ def run(step: Step, stack: list[int]) -> None:
             stack.append(frame_address() - 16 + value)
         case "cfa":
             stack.append(frame_address())
+        case "tls":
+            stack.append(THREAD_POINTER + BLOCK + value)
         case "addr" | "consts" | "constu":
             stack.append(value)
         case "plus_uconst":
@@ -152,7 +159,7 @@ def needed(step: Step) -> int:
     return kinds.get(step[0], 0 if step[0] in PUSHED else 1)
 
 
-PUSHED = ("breg", "fbreg", "cfa", "addr", "consts", "constu")
+PUSHED = ("breg", "fbreg", "cfa", "addr", "tls", "consts", "constu")
 
 
 def address_of(place: Place) -> int | None:
@@ -162,6 +169,8 @@ def address_of(place: Place) -> int | None:
             return (register(number) + offset) % WORD
         case AtAddress(address):
             return address
+        case ThreadLocal(offset):
+            return (THREAD_POINTER + offset) % WORD
         case Indirect(pointer, offset):
             at = address_of(pointer)
             return None if at is None else (word_at(at) + offset) % WORD
@@ -169,6 +178,11 @@ def address_of(place: Place) -> int | None:
             return None
         case AtSymbol() | Named() | OnEntry():
             raise AssertionError("no location expression names them")
+
+
+MACHINE = Machine(
+    8, 4, FRAME_BASE, thread_local=lambda offset: ThreadLocal(ByteOffset(BLOCK + offset))
+)
 
 
 def value_of(place: Place) -> int | None:
@@ -193,7 +207,7 @@ def test_a_place_is_what_a_run_gives(first: Step, others: list[Step], as_value: 
             raw += encoded(step)
             run(step, stack)
     cursor = Cursor("a.out", "expression", raw + (b"\x9f" if as_value else b""))
-    described = resolve_frame(evaluate(cursor, Machine(8, 4, FRAME_BASE)), CFA)
+    described = resolve_frame(evaluate(cursor, MACHINE), CFA)
     if isinstance(described, Absent):
         event("absent")
         return
@@ -215,7 +229,7 @@ def test_no_sequence_ends_in_another_error(others: list[Step]) -> None:
     raw = b"".join(encoded(step) for step in others)
     located: str | None = "expression"
     try:
-        evaluate(Cursor("a.out", "expression", raw), Machine(8, 4, FRAME_BASE))
+        evaluate(Cursor("a.out", "expression", raw), MACHINE)
     except DebugInfoError as error:
         located = error.section
     assert located == "expression"

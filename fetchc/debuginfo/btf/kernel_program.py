@@ -145,16 +145,18 @@ class BtfProgram(WithoutDwarf):
                 return None
         return len(passed)
 
-    def offset_of(self, type_id: TypeId, name: str) -> int | None:
+    def offset_of(self, type_id: TypeId, name: str, *inside: str) -> int | None:
         """The offset of a member in a structure, in bytes; None: there is none of that name.
 
-        Structures without a name are looked through: CONFIG_RANDSTRUCT has members in them.
+        ``inside`` are names of a member of that member, and so on. Structures without a name are
+        looked through: CONFIG_RANDSTRUCT has members in them.
         """
         aggregate = self.type(type_id)
         for member in aggregate.members if isinstance(aggregate, StructType) else ():
-            if member.name == name:
+            names = inside if member.name == name else (name, *inside) if member.embedded else None
+            if names == ():
                 return member.offset
-            if member.embedded and (inner := self.offset_of(member.type, name)) is not None:
+            if names and (inner := self.offset_of(member.type, *names)) is not None:
                 return member.offset + inner
         return None
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from fetchc.debuginfo.dwarf.units import Opener
     from fetchc.debuginfo.elf.elf_file import Elf
     from fetchc.debuginfo.elf.headers import Section
+    from fetchc.debuginfo.elf.thread_storage import ThreadStorage
+    from fetchc.program.entities import ThreadLocal
 
 __all__ = ["DebugFiles", "DebugInfo", "Imports", "SupplementaryFile", "target"]
 
@@ -228,6 +230,7 @@ class DebugInfo:
         "_resident",
         "_resident_size",
         "_tables",
+        "_thread_storage",
         "_units",
         "elf",
         "files",
@@ -244,6 +247,15 @@ class DebugInfo:
         self._resident: dict[int, Unit] = {}  # units with their bytes, oldest first
         self._resident_size = 0
         self._name_index: NameIndex | None = None
+        self._thread_storage: ThreadStorage | None = None
+
+    def thread_local(self, offset: int) -> ThreadLocal | str:
+        """Where what is ``offset`` bytes into the program's thread-local storage is, or why not."""
+        if self._thread_storage is None:
+            from fetchc.debuginfo.elf.thread_storage import thread_storage
+
+            self._thread_storage = thread_storage(self.elf)
+        return self._thread_storage.at(offset)
 
     @property
     def name_index(self) -> NameIndex:

@@ -39,6 +39,7 @@ from fetchc.program.entities import (
     OnEntry,
     Piece,
     Pieces,
+    ThreadLocal,
 )
 from fetchc.quantities import Address, ByteOffset, ByteSize, DwarfRegister
 from fetchc.record import Record
@@ -330,7 +331,8 @@ class Machine(Record):
     ``reference_size`` is the width of DW_FORM_ref_addr, ``frame_base`` the place that
     DW_AT_frame_base describes, ``address_at`` answers DW_OP_addrx from .debug_addr, ``pointee``
     where the variable at an offset of .debug_info is, ``discarded`` whether an address is of what
-    the linker left out.
+    the linker left out, ``thread_local`` where what is so many bytes into the file's thread-local
+    storage is: see :class:`~fetchc.debuginfo.elf.thread_storage.ThreadStorage`.
     """
 
     address_size: int
@@ -339,6 +341,7 @@ class Machine(Record):
     address_at: Callable[[int], Address] | None = None
     pointee: Callable[[int], Place] | None = None
     discarded: Callable[[Address], bool] | None = None
+    thread_local: Callable[[int], ThreadLocal | str] | None = None
 
 
 class Run:
@@ -480,9 +483,14 @@ def _indexed(run: Run, operation: Operation) -> None:
 def _thread_local(run: Run, operation: Operation) -> None:
     # GCC 12 writes some with the offset after it (DW_OP_form_tls_address, DW_OP_const8u; Debian's
     # libc has them): the place is thread-local whatever comes on top.
-    if run.stack:
-        run.pop()
-    run.push(Unknown("in thread-local storage", thread_local=True))
+    offset = run.pop() if run.stack else None
+    find = run.machine.thread_local
+    found = find(offset.value) if isinstance(offset, Number) and find is not None else None
+    if isinstance(found, ThreadLocal):
+        run.push(Start(found))
+    else:
+        why = "" if found is None else f", {found}"
+        run.push(Unknown(f"in thread-local storage{why}", thread_local=True))
 
 
 def _literal(run: Run, operation: Operation) -> None:
@@ -704,6 +712,7 @@ def _run(
         lambda index: unit.tables.address_at(index),
         pointee,
         unit.info.elf.is_discarded,
+        lambda offset: unit.info.thread_local(offset),
     )
     return Run(cursor, machine)
 

@@ -20,6 +20,7 @@ from fetchc.program.entities import (
     Piece,
     Pieces,
     PointerTo,
+    ThreadLocal,
 )
 from fetchc.quantities import Address, ByteOffset
 from fetchc.record import Record, assert_never
@@ -59,7 +60,7 @@ class Number(Record):
 class Start(Record):
     """The address at which ``place`` starts."""
 
-    place: InMemory | FrameRelative | AtAddress | Indirect
+    place: InMemory | FrameRelative | AtAddress | ThreadLocal | Indirect
 
 
 class Unknown(Record):
@@ -81,6 +82,8 @@ def moved(at: Place, distance: int) -> Place:
             return FrameRelative(ByteOffset(offset + distance))
         case AtAddress(address):
             return AtAddress(Address(address + distance))
+        case ThreadLocal(offset, word):
+            return ThreadLocal(ByteOffset(offset + distance), word)
         case Indirect(pointer, offset):
             return Indirect(pointer, ByteOffset(offset + distance))
         case Absent():
@@ -111,7 +114,7 @@ def resolve_frame(at: Place, cfa: Place) -> Place:
             return pointer_to(resolve_frame(target, cfa), offset)
         case InRegister() | InMemory() | AtAddress() | AtSymbol() | Named() | Constant() | Absent():
             return at
-        case OnEntry():
+        case OnEntry() | ThreadLocal():
             return at
         case _:
             assert_never(at)
@@ -137,7 +140,7 @@ def at_entry(at: Place) -> Place:
 def pointer_to(target: Place, offset: ByteOffset) -> Place:
     """The address ``offset`` bytes into ``target``, as a value."""
     match target:
-        case InMemory() | FrameRelative() | AtAddress() | Indirect() if offset:
+        case InMemory() | FrameRelative() | AtAddress() | ThreadLocal() | Indirect() if offset:
             return pointer_to(moved(target, offset), ByteOffset(0))
         case InMemory(register, 0):
             return InRegister(register)
@@ -153,7 +156,7 @@ def started(at: Place) -> Value:
     A frame base in a register means the address that the register holds.
     """
     match at:
-        case InMemory() | FrameRelative() | AtAddress() | Indirect():
+        case InMemory() | FrameRelative() | AtAddress() | ThreadLocal() | Indirect():
             return Start(at)
         case InRegister(register):
             return Start(InMemory(register, ByteOffset(0)))
@@ -178,6 +181,8 @@ def plus(value: Value, number: int, address_size: int) -> Value:
             return Start(FrameRelative(_distance(offset + number, address_size)))
         case AtAddress(address):
             return Start(AtAddress(Address((address + number) % (1 << 8 * address_size))))
+        case ThreadLocal(offset, word):
+            return Start(ThreadLocal(_distance(offset + number, address_size), word))
         case Indirect(pointer, offset):
             return Start(Indirect(pointer, _distance(offset + number, address_size)))
         case _:

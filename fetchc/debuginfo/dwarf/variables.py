@@ -42,6 +42,7 @@ from fetchc.program.entities import (
     AtAddress,
     FrameRelative,
     InRegister,
+    ThreadLocal,
     Variable,
 )
 from fetchc.quantities import Address, ByteOffset, DieOffset, DwarfRegister, TypeId
@@ -482,7 +483,21 @@ def place_at(
             )
         return place_at(info, info.die(DieOffset(offset)), function, address, depth + 1)
 
-    return described(info, located, expression, base, pointee)
+    place = described(info, located, expression, base, pointee)
+    return _if_certain(info, die, place) if isinstance(place, ThreadLocal) else place
+
+
+def _if_certain(info: DebugInfo, die: Die, place: ThreadLocal) -> Place:
+    from fetchc.debuginfo.elf.thread_storage import certain
+    from fetchc.debuginfo.kernel_variables import linked_symbol
+
+    named = info.inherited(die, DW_AT_name)
+    name = (None if named is None else named.string(DW_AT_name)) or ""
+    first = place == info.thread_local(0)
+    found = certain(info.elf, linked_symbol(info, die, name), place, first)
+    if isinstance(found, str):
+        return Absent("thread-local", f"it is in thread-local storage, {found}")
+    return found
 
 
 def frame_base_at(info: DebugInfo, function: Die, address: Address) -> Place | None:

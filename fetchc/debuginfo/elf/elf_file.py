@@ -53,6 +53,7 @@ class Elf:
         "machine",
         "path",
         "segments",
+        "thread_block",
         "word_bytes",
     )
 
@@ -80,6 +81,7 @@ class Elf:
         self.word_bytes = 8 if self._image.bits64 else 4
         self.little_endian = self._image.little
         self.segments = self._image.segments
+        self.thread_block = self._image.thread_block
 
     @property
     def identity(self) -> str:

@@ -37,6 +37,7 @@ __all__ = [
     "Section",
     "SectionHeader",
     "Segment",
+    "ThreadBlock",
     "UnreadableFile",
     "architecture_of",
     "build_id_in",
@@ -193,7 +194,7 @@ class _InflaterWindow:
         return found - self._offset if found >= 0 else found
 
 
-_PT_LOAD, _PT_NOTE = 1, 4
+_PT_LOAD, _PT_NOTE, _PT_TLS = 1, 4, 7
 SHT_NOBITS = 8
 _SHF_COMPRESSED = 0x800
 _PN_XNUM = 0xFFFF  # e_phnum: the number is in sh_info of section 0
@@ -217,6 +218,14 @@ class Segment(Record):
     file_size: ByteSize
     memory_size: ByteSize
     flags: int
+
+
+class ThreadBlock(Record):
+    """A PT_TLS: what each thread has a copy of, ``size`` bytes in memory."""
+
+    address: Address
+    size: ByteSize
+    alignment: int
 
 
 class SectionHeader(Record):
@@ -264,6 +273,7 @@ class Image:
         "path",
         "segments",
         "status",
+        "thread_block",
     )
 
     def __init__(
@@ -315,6 +325,7 @@ class Image:
             self._by_name.setdefault(name, found)
         self._opened: dict[str, Section | None] = {}
         self._inflation: Inflation | None = None
+        self.thread_block: ThreadBlock | None = None
         self.segments, self._notes = self._program_headers(phoff, phsize, phnum)
 
     def _error(self, what: str, offset: int | None = None) -> DebugInfoError:
@@ -382,6 +393,8 @@ class Image:
                 )
             elif kind == _PT_NOTE:
                 notes.append((at, in_file, alignment))
+            elif kind == _PT_TLS:
+                self.thread_block = ThreadBlock(Address(address), ByteSize(in_memory), alignment)
         return tuple(loads), tuple(notes)
 
     def header(self, name: str) -> SectionHeader | None:

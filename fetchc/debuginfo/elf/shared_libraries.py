@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["address_word", "imported", "may_be_copied"]
+__all__ = ["address_word", "imported", "is_executable", "may_be_copied", "relocations"]
 
 # Source: <elf.h>.
 _DT_NULL = 0
@@ -75,7 +75,7 @@ _DF_1_PIE = 0x08000000
 
 def may_be_copied(elf: Elf, name: str, address: Address) -> bool:
     """Whether the variable ``name`` at ``address`` is exported by a shared library."""
-    if elf.kind != _ET_DYN or _is_executable(elf):
+    if is_executable(elf):
         return False
     return any(
         symbol.address == address and symbol.kind == _STT_OBJECT and symbol.binding != _STB_LOCAL
@@ -83,11 +83,13 @@ def may_be_copied(elf: Elf, name: str, address: Address) -> bool:
     )
 
 
-def _is_executable(elf: Elf) -> bool:
-    # A position-independent executable is ET_DYN too.
+def is_executable(elf: Elf) -> bool:
+    """Whether a file that is linked is an executable; a position-independent one is ET_DYN, too."""
+    if elf.kind != _ET_DYN:
+        return True
     data = elf.section(".dynamic")
     if data is None:
-        return True  # static: nothing can be copied out of it
+        return False
     cursor = Cursor(elf.path, ".dynamic", data, little=elf.little_endian)
     while not cursor.at_end():
         tag = cursor.unsigned(elf.word_bytes)
@@ -129,15 +131,18 @@ def address_word(elf: Elf, architecture: str, name: str) -> Address | None:
         if kind in kinds
     }
     ranges = [found for name in _CONSTANT if (found := elf.section_range(name)) is not None]
-    for address, info, addend in _relocations(elf):
+    for address, info, addend in relocations(elf):
         if info in wanted and not addend and any(low <= address < end for low, end in ranges):
             return Address(address)
     return None
 
 
-def _relocations(elf: Elf) -> Iterator[tuple[int, int, int]]:
-    # r_offset, r_info, r_addend. Without a field of its own the addend is in the word, for the
-    # relocations of variables in the global offset table 0.
+def relocations(elf: Elf) -> Iterator[tuple[int, int, int]]:
+    """r_offset, r_info and r_addend of each.
+
+    Without a field of its own the addend is in the word, for the relocations of variables in the
+    global offset table 0.
+    """
     word = "Q" if elf.word_bytes == 8 else "I"
     for kind, fields in ((_SHT_RELA, word * 2 + word.lower()), (_SHT_REL, word * 2)):
         entry = record_layout(elf.little_endian, fields)

@@ -31,7 +31,7 @@ from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_ring import BpfRing, CopiedStacks, WalkedStacks
 from fetchc.tracer.bpf.counting import Counting, row_of
 from fetchc.tracer.bpf.features import MORE_FILES, WITHOUT, cannot, refusals, running
-from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, thread_number_offset
+from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, task_offset, with_thread_pointer
 from fetchc.tracer.bpf.noted_values import Entering, words_of
 from fetchc.tracer.bpf.plan_programs import (
     RECORDED,
@@ -296,7 +296,7 @@ class BpfSession(Session):
             forking = find_tracefs().read("events", "sched", _FORK, "format")
         except (TracerError, OSError):  # without the rights for tracefs: BTF is open to everybody
             try:
-                child = thread_number_offset()
+                child = task_offset("pid")
             except Unprobed as unprobed:
                 raise cannot(str(unprobed)) from None
             program = self._load(children_code(rules, maps, child, True), {}, kind="raw_tracepoint")
@@ -330,6 +330,10 @@ class BpfSession(Session):
             raise
 
     def _attach(self, plans: Sequence[Plan]) -> None:
+        try:
+            self._machine = with_thread_pointer(self._machine, plans)
+        except Unprobed as unprobed:
+            raise cannot(str(unprobed)) from None
         groups: dict[_Group, list[tuple[Point, ProbedPlace, Plan]]] = {}
         refuse_ambiguous([line for plan in plans if plan.of_kernel for line in plan.definitions])
         kernel_plans = [plan for plan in plans if plan.of_kernel]

@@ -22,11 +22,19 @@ from fetchc.abi import convention_for
 from fetchc.diag.diagnostic import DebugInfoError, TracerError
 from fetchc.emit.bpf_assembler import Assembler
 from fetchc.emit.bpf_steps import Code
-from fetchc.ir.fetch import Contents, KernelValue, Register, StackPointer, Text, chain
+from fetchc.ir.fetch import (
+    Contents,
+    KernelValue,
+    Register,
+    StackPointer,
+    Text,
+    ThreadPointer,
+    chain,
+)
 from fetchc.ir.step_support import CPU_OFFSETS, begins_at, symbol_of
 from fetchc.ir.steps import Slot
 from fetchc.record import Record
-from fetchc.target.machines import architecture
+from fetchc.target.machines import architecture, architecture_key, table
 from fetchc.tracer.bpf.features import running
 from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, close_links
 from fetchc.tracer.kallsyms import SYMBOLS, symbol_addresses
@@ -35,12 +43,15 @@ from fetchc.tracer.tracefs import find_tracefs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fetchc.debuginfo.btf.kernel_program import BtfProgram
     from fetchc.ir.fetch import Fetch, Value
     from fetchc.program.entities import Function
+    from fetchc.target.bpf_rules import BpfMachine
     from fetchc.tracer.events import Plan
 
-__all__ = ["KernelProbe", "Unprobed", "kernel_probe", "thread_number_offset"]
+__all__ = ["KernelProbe", "Unprobed", "kernel_probe", "task_offset", "with_thread_pointer"]
 
 KPROBES = "/sys/bus/event_source/devices/kprobe/type"
 _ARGUMENTS = 12  # of a tracepoint, at most: MAX_BPF_FUNC_ARGS, include/linux/bpf.h
@@ -215,8 +226,9 @@ def _addresses(names: frozenset[str]) -> tuple[tuple[str, int], ...]:
     return tuple(sorted(found.items()))
 
 
-def thread_number_offset() -> int:
-    """The offset of a thread's number in its task, in bytes, by the kernel's BTF.
+@lru_cache(maxsize=8)
+def task_offset(*members: str) -> int:
+    """The offset of a member, or of a member's member, in a task, in bytes, by the kernel's BTF.
 
     Raises Unprobed.
     """
@@ -225,11 +237,25 @@ def thread_number_offset() -> int:
     try:
         program = open_running("kernel")
         for task in program.types_named("struct task_struct", None):
-            if (offset := program.offset_of(task, "pid")) is not None:
+            if (offset := program.offset_of(task, *members)) is not None:
                 return offset
     except DebugInfoError as unread:
         raise Unprobed(f"the kernel's BTF cannot be read: {unread}") from None
-    raise Unprobed("the kernel's BTF has no `pid` of a `struct task_struct`")
+    raise Unprobed(f"the kernel's BTF has no `{'.'.join(members)}` of a `struct task_struct`")
+
+
+def with_thread_pointer(machine: BpfMachine, plans: Iterable[Plan]) -> BpfMachine:
+    """``machine`` with the place of the thread pointer in a task, if a plan fetches by it.
+
+    Raises Unprobed.
+    """
+    fetches = [fetch for plan in plans for fields in plan.fields for _, fetch in fields]
+    if not any(isinstance(one, ThreadPointer) for fetch in fetches for one in begins_at(fetch)):
+        return machine
+    rules = table(f"arch/{architecture_key(os.uname().machine)}").get("thread_pointer")
+    if rules is None:
+        raise Unprobed(f"where `{os.uname().machine}` has the thread pointer is not known")
+    return machine.replaced(thread_pointer=task_offset(*rules["member"]))
 
 
 def _arguments(count: int) -> tuple[Slot, ...]:

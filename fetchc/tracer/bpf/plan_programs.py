@@ -26,7 +26,7 @@ from fetchc.target.machines import architecture
 from fetchc.tracer.bpf.bpf_filters import passing
 from fetchc.tracer.bpf.counting import counting, identified
 from fetchc.tracer.bpf.features import running, unusable
-from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe
+from fetchc.tracer.bpf.kernel_probes import Unprobed, kernel_probe, with_thread_pointer
 from fetchc.tracer.bpf.noted_values import words_of
 from fetchc.tracer.bpf.system_calls import missing_capabilities
 from fetchc.tracer.events import COMM, BpfRecord, Field, Format
@@ -72,8 +72,13 @@ def unable(plans: Iterable[Plan]) -> str | None:
     """
     if (reason := unusable()) is not None:
         return reason
-    rules, _ = running()
+    rules, machine = running()
+    assert machine is not None
     for plan in plans:
+        try:
+            with_thread_pointer(machine, [plan])
+        except Unprobed as unprobed:
+            return str(unprobed)
         if len(plan.fields) != len(plan.definitions):
             return f"the plan `{plan.event}` lacks the fetches of its definitions"
         for line, fields in zip(plan.definitions, plan.fields, strict=True):

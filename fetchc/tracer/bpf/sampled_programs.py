@@ -17,6 +17,7 @@ from fetchc.emit.bpf_program import sampled_bytes, sampled_record
 from fetchc.ir.step_support import unsupported
 from fetchc.ir.steps import LoadBias
 from fetchc.tracer.bpf.features import cannot, running, unusable
+from fetchc.tracer.bpf.kernel_probes import Unprobed, with_thread_pointer
 from fetchc.tracer.bpf.plan_programs import RECORDED, format_of, program_of, recorded_fields
 from fetchc.tracer.bpf.system_calls import Bpf, ProgramRefused, lift_memory_limit
 from fetchc.tracer.decode import Decoder
@@ -68,9 +69,10 @@ class SampledPrograms:
             raise cannot("a breakpoint has no file, whose image is at an address")
         try:
             buffer = self._map("percpu_array", sampled_bytes(steps, self._rules) + 7 & -8, 1)
-            code = sampled_record(steps, self._machine, self._rules, number, buffer, self._outputs)
+            machine = with_thread_pointer(self._machine, [plan])
+            code = sampled_record(steps, machine, self._rules, number, buffer, self._outputs)
             program = self._bpf.load(code, kind="perf_event")
-        except (TooLarge, ProgramRefused) as refused:
+        except (TooLarge, ProgramRefused, Unprobed) as refused:
             raise cannot(str(refused)) from None
         self._open.append(program)
         format = format_of(plan, steps, number, self._rules)
