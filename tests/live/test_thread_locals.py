@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fetchc
+from tests.live.built import built
 from tests.live.test_bpf_c_programs import loaded
 from tests.live.traced import trace
 from tests.support.libbpf_programs import compiled
@@ -62,6 +63,24 @@ LIBRARY = """
 static __thread volatile long last = 7, all = 0;
 __attribute__((noipa)) void counted(long n) { __asm__ volatile("" :: "r"(n) : "memory"); }
 void count(long n) { last = n; all += 1; counted(n); }
+"""
+RUST = r"""
+use std::cell::{Cell, RefCell};
+thread_local! {
+    static FIRST: Cell<u64> = const { Cell::new(1) };
+    static NAME: RefCell<String> = RefCell::new(String::from("none"));
+}
+#[inline(never)]
+pub fn work(n: u64) -> u64 { println!("EVENT {}", n); n }
+fn main() {
+    let run = |n: u64| move || {
+        FIRST.with(|one| one.set(n * 10)); NAME.with(|one| *one.borrow_mut() = format!("w{}", n));
+        work(n)
+    };
+    let threads: Vec<_> = (1..4).map(|n| std::thread::spawn(run(n))).collect();
+    for one in threads { one.join().unwrap(); }
+    println!("EVENT {}", FIRST.with(|one| one.get()) + work(0));
+}
 """
 THREADS = [start + n for start in (0, 100, 200, 300) for n in range(3)]
 
@@ -123,6 +142,21 @@ def test_what_has_no_thread_refuses_them(program: Path, capfd: pytest.CaptureFix
     assert "only an eBPF program reads thread-local variables" in refused.errors
     refused = trace(capfd, "--watch", "value", "-x", program, "-f", "hit", "--", program)
     assert "is thread-local, and a watchpoint covers one address" in refused.errors
+
+
+@pytest.mark.long
+def test_those_of_rust_have_the_names_of_their_macro(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    require_bpf()
+    program = built("rust", RUST, "locals", tmp_path)
+    asked = ["FIRST", "NAME", "--format", "jsonl", "-f", "locals::work"]
+    done = trace(capfd, *asked, "-x", program[-1], "--", *program)
+    assert done.status == 0, done.errors
+    hits = {one["args"]["FIRST"]: str(one["args"]["NAME"]) for one in done.objects}
+    assert sorted(hits) == [1, 10, 20, 30]
+    # How the library has it, and whether it was used, is another structure by its version.
+    assert [first for first in sorted(hits) if f"'w{first // 10}'" in hits[first]] == [10, 20, 30]
 
 
 @pytest.mark.long

@@ -18,7 +18,7 @@ from fetchc.debuginfo.dwarf.constants import (
     DW_TAG_lexical_block,
     DW_TAG_subprogram,
 )
-from fetchc.debuginfo.dwarf.languages import has_namespaces, is_go
+from fetchc.debuginfo.dwarf.languages import has_namespaces, is_go, is_rust
 from fetchc.debuginfo.dwarf.qualified_names import (
     answers_to,
     declaration,
@@ -27,8 +27,9 @@ from fetchc.debuginfo.dwarf.qualified_names import (
     qualified_name,
 )
 from fetchc.debuginfo.dwarf.variable_definitions import placed
-from fetchc.debuginfo.dwarf.variables import variable_of
-from fetchc.quantities import TypeId
+from fetchc.debuginfo.dwarf.variables import place_at, variable_of
+from fetchc.program.entities import Absent
+from fetchc.quantities import Address, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,6 +126,8 @@ def global_variables(
             break
     if not found and home is not None and has_namespaces(home.unit):
         found = _imported(info, name, home)
+    if not found and home is not None and is_rust(home.unit):
+        found = _of_thread_local_macro(info, name)
     if not found and "::" in name:
         found = _of_function(info, name, None)
     return _once(found or _declared(info, name, home, linked))
@@ -189,6 +192,28 @@ def _is_static(info: DebugInfo, die: Die) -> bool:
     # A static variable is at an address of the file.
     block = die.block(DW_AT_location)
     return block is not None and block[:1] in _ADDRESSES
+
+
+_OF_MACRO = ("__RUST_STD_INTERNAL_VAL", "__KEY", "VAL")
+
+
+def _of_thread_local_macro(info: DebugInfo, name: str) -> dict[int, Variable]:
+    """What `thread_local!` of Rust declares by that name: a variable in closures of a constant.
+
+    Of two such closures one is used. Source: library/std/src/sys/thread_local of rustc 1.95;
+    `__getit` is of those before 1.83.
+    """
+    wanted = parts(name)
+    found: dict[int, Variable] = {}
+    for die in [one for own in _OF_MACRO for one in _variables_named(info, own)]:
+        *path, _ = parts(qualified_name(info, die))
+        while path and path[-1].startswith(("{", "__getit")):
+            path.pop()
+        if path[-len(wanted) :] == wanted and not isinstance(
+            place_at(info, die, None, Address(0)), Absent
+        ):
+            found[die.offset] = variable_of(info, die, "::".join(path), "global")
+    return found
 
 
 def _of_file(info: DebugInfo, name: str, home: Die | None) -> tuple[Variable, ...]:
