@@ -7,7 +7,7 @@ others. Nor does it add the index at which a part (a segment, a memory, a queue)
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Pointee
+from fetchc.check.typed_tree import Pointee, Subobject
 from fetchc.diag.diagnostic import reject
 from fetchc.program.types import PointerType, SequenceType
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import CellType
     from fetchc.source import Span
 
-__all__ = ["grid", "refuse_grid_element", "refuse_window"]
+__all__ = ["grid", "refuse_grid_element", "refuse_window", "window_room"]
 
 
 def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
@@ -31,6 +31,22 @@ def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
     if isinstance(resolved, SequenceType) and (resolved.dimensions or resolved.window):
         return base, resolved
     return None
+
+
+def window_room(checker: Checker, node: Typed, resolved: SequenceType) -> Typed | None:
+    """How many elements the array has that ``node`` goes around in; None where it does not."""
+    window, span = resolved.window, node.span
+    assert window is not None
+    room = window.capacity
+    if room is None and window.around:
+        array = resolved.elements
+        reference = Subobject(node, array.offset, None, array.type, span)
+        kind = checker.resolved(array.type)
+        assert isinstance(kind, PointerType)
+        whole = checker.resolved(kind.target)
+        assert isinstance(whole, SequenceType)
+        node, room = Pointee(reference, kind.target, span), whole.length
+    return None if room is None else Subobject(node, room.offset, None, room.type, span)
 
 
 def refuse_grid_element(node: Typed, resolved: CellType) -> CompileError:

@@ -1,5 +1,6 @@
-"""Tables and trees of Rust's standard library: ``HashMap``, ``BTreeMap``, and sets, which are maps
-of ``()``.
+"""Tables, trees and lists of Rust's standard library: ``HashMap``, ``BTreeMap``, ``LinkedList``.
+
+Sets are maps of ``()``.
 """
 
 from __future__ import annotations
@@ -7,7 +8,17 @@ from __future__ import annotations
 from fetchc.check import members
 from fetchc.check.conversions import type_named
 from fetchc.check.typed_tree import Pointee
-from fetchc.check.walks import MOST, BTree, HashTable, Walked, at_path, cursor, offset
+from fetchc.check.walks import (
+    MOST,
+    BTree,
+    HashTable,
+    Linked,
+    Walked,
+    at_path,
+    cursor,
+    offset,
+    pointer_target,
+)
 from fetchc.program.cpp_names import arguments
 from fetchc.program.types import StructType
 from fetchc.syntax.tree import NamedType
@@ -33,6 +44,8 @@ def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]
         resolved = checker.resolved(node.type)
         if isinstance(resolved, StructType) and resolved.name.startswith(_RUST_TREE):
             return _rust_tree(checker, node, resolved, span)
+        if isinstance(resolved, StructType) and resolved.name.startswith(_RUST_LIST):
+            return _rust_list(checker, node, span)
         found = [one for one in getattr(resolved, "members", ()) if one.name == name]
         node = members.subobject(node, found[0], span) if found else node
     resolved = checker.resolved(node.type)
@@ -57,6 +70,43 @@ def _named(checker: Checker, name: str, span: Span) -> TypeId:
     return type_named(checker, NamedType(None, name, (), "", span))
 
 
+def _some(checker: Checker, option: Typed, span: Span) -> Typed | None:
+    # What is in an Option that has something.
+    resolved = checker.resolved(option.type)
+    variants = resolved.variants if isinstance(resolved, StructType) else ()
+    for one in variants:
+        inside = checker.resolved(one.member.type)
+        if one.member.name == "Some" and isinstance(inside, StructType) and inside.members:
+            holder = members.subobject(option, one.member, span)
+            return members.subobject(holder, inside.members[0], span)
+    return None
+
+
+# Source: library/alloc/src/collections/linked_list.rs: a link is an Option<NonNull<Node<T>>>, which
+# is NULL at the end.
+_RUST_LIST = "alloc::collections::linked_list::LinkedList<"
+
+
+def _rust_list(checker: Checker, node: Typed, span: Span) -> tuple[Typed, Walked] | None:
+    def link(holder: Typed, name: str) -> Typed | None:
+        found = _some(checker, at_path(checker, holder, (name,), span), span)
+        return None if found is None else at_path(checker, found, ("pointer",), span)
+
+    first = link(node, "head")
+    if first is None:
+        return None
+    target = pointer_target(checker, first)
+    here = Pointee(cursor(checker, target, span), target, span)
+    following = link(here, "next")
+    if following is None:
+        return None
+    element, count = (
+        at_path(checker, here, ("element",), span),
+        at_path(checker, node, ("len",), span),
+    )
+    return element, Walked(Linked(first, following, None, count), MOST, span)
+
+
 # Source: library/alloc/src/collections/btree/node.rs: LeafNode, InternalNode, NodeRef.
 _RUST_TREE = "alloc::collections::btree::map::BTreeMap<"
 _RUST_NODE = "alloc::collections::btree::node::"
@@ -66,15 +116,9 @@ def _rust_tree(
     checker: Checker, node: Typed, resolved: StructType, span: Span
 ) -> tuple[Typed, Walked] | None:
     parts = {one.name: members.subobject(node, one, span) for one in resolved.members}
-    option = checker.resolved(parts["root"].type)
-    if not isinstance(option, StructType):
+    reference = _some(checker, parts["root"], span)
+    if reference is None:
         return None
-    some = [one.member for one in option.variants if one.member.name == "Some"]
-    inside = None if not some else checker.resolved(some[0].type)
-    if not isinstance(inside, StructType) or not inside.members:
-        return None
-    holder = members.subobject(parts["root"], some[0], span)
-    reference = members.subobject(holder, inside.members[0], span)
     key_name, value_name, *_ = _arguments(resolved)
     key_type, value_type = (_named(checker, one, span) for one in (key_name, value_name))
     leaf, internal = (

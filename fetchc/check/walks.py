@@ -11,11 +11,13 @@ expression is selected of each of them: ``list(head, next).name`` are all names.
 from __future__ import annotations
 
 from fetchc.check import members
+from fetchc.check.array_dimensions import grid, window_room
 from fetchc.check.builtins import container_of, offset_of
 from fetchc.check.conversions import decayed, type_named
 from fetchc.check.typed_tree import Address, Pointee, Ranged, Special, Subobject
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.types import (
+    ArrayType,
     BoolType,
     CharType,
     EnumType,
@@ -52,6 +54,7 @@ __all__ = [
     "TextParts",
     "Tree",
     "Walked",
+    "Windowed",
     "at_path",
     "begin",
     "cursor",
@@ -111,6 +114,22 @@ class Strided(Record):
     count: Typed
     free: tuple[Typed, int] | None = None
     version: Typed | None = None
+
+
+class Windowed(Record):
+    """``count`` elements of ``each`` bytes of an array, from the index ``start`` on.
+
+    ``first`` points to the array's first element, which ``around`` its end follows the last one:
+    that is how many the array has. ``backwards``: they are in front of ``start``, and go down.
+    See :class:`fetchc.program.types.Window`.
+    """
+
+    first: Typed
+    start: Typed
+    count: Typed
+    each: int
+    around: Typed | None
+    backwards: bool
 
 
 class Blocks(Record):
@@ -201,7 +220,7 @@ class Walked(Record):
     With ``wanted`` the walk is for the one element that has this key.
     """
 
-    way: Linked | Tree | Strided | Blocks | HashTable | BTree | SwissMap | BucketMap
+    way: Linked | Tree | Strided | Windowed | Blocks | HashTable | BTree | SwissMap | BucketMap
     most: int
     span: Span
     key: Typed | None = None
@@ -487,8 +506,30 @@ def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked
     # An element, or of a map a value, and its walk; None where nothing has to be walked.
     if checker.site.language.dereferences and checker.rules.referent is not None:
         base = checker.rules.referent(checker, base)
+    part = grid(checker, base)
+    if part is not None and part[1].window is not None:
+        return _window(checker, *part, span)
     find = checker.rules_for(checker.resolved(base.type)).container
     return None if find is None else find(checker, base, span)
+
+
+def _window(
+    checker: Checker, holder: Typed, resolved: SequenceType, span: Span
+) -> tuple[Typed, Walked] | None:
+    # An element of a part of an array; None where the array can be another object.
+    from fetchc.check.indexing import first_element
+
+    window = resolved.window
+    assert window is not None
+    if window.of_any:
+        return None
+    start, target, each = first_element(checker, holder, span)
+    if isinstance(checker.resolved(start.type), ArrayType):
+        start = Address(start, checker.pointer_to(target), span)
+    around = window_room(checker, holder, resolved)
+    index, count = (members.subobject(holder, one, span) for one in (window.start, resolved.length))
+    way = Windowed(start, index, count, each, around, window.backwards)
+    return Pointee(cursor(checker, target, span), target, span), Walked(way, MOST, span)
 
 
 def leads_to_container(checker: Checker, base: Typed) -> bool:
@@ -510,6 +551,10 @@ def _most(checker: Checker, base: Typed, node: tree.Range) -> int:
         return MOST
     if node.low == 0 and isinstance(node.high, int) and node.high > 0:
         return node.high
+    if node.low == 0 and not isinstance(node.high, int):
+        what = f"how many elements of a `{checker.spell(base.type)}` to show is a plain number"
+        help = "`c[:20]` are the first 20, and how many there are"
+        raise reject("FC0303", what, node.range_span, "this varies", help=help)
     raise reject(
         "FC0303",
         f"a range of a `{checker.spell(base.type)}` begins with its first element",

@@ -7,6 +7,7 @@ a million there may be four that it wants.
 from __future__ import annotations
 
 from fetchc.check import indexing
+from fetchc.check.array_dimensions import window_room
 from fetchc.check.array_ranges import has_variable_length
 from fetchc.check.builtins import capacity, length
 from fetchc.check.members import follow_path, subobject
@@ -403,13 +404,7 @@ def window(checker: Checker, plan: SequencePlan) -> WindowPlan | None:
             each = AssumedClass(array, leads_to.target, span)
             units.append((each, indexing.element_at(checker, holder, 0, span, span)))
         return WindowPlan(start, plan.length, None, False, None, tuple(units))
-    around = None
-    if resolved.capacity is not None:
-        around = subobject(node, resolved.capacity, span)
-    elif resolved.around:
-        inner = checker.resolved(kind.target)
-        assert isinstance(inner, SequenceType)
-        around = subobject(Pointee(array, kind.target, span), inner.length, span)
+    around = window_room(checker, node, plan.type)
     check = described if resolved.of_any else None
     return WindowPlan(start, plan.length, around, resolved.backwards, check, ())
 

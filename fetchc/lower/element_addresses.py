@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Pointer = Callable[[Site, Typed], tuple[Value, int]]
     Scalars = Callable[[Checker, Typed], Lowered]
 
-__all__ = ["element_address", "selected"]
+__all__ = ["element_address", "fetched", "selected"]
 
 _ADDRESS = Number(64, False)
 
@@ -109,7 +109,7 @@ class _Numbers:
             case Computed():
                 return self._sum(node, when)
             case _:
-                return _fetched(self._number(self._checker, node), when)
+                return fetched(self._number(self._checker, node), when)
 
     def _operand(self, node: Typed) -> Operand:
         return lambda when: self._numeral(node, when)
@@ -125,7 +125,7 @@ class _Numbers:
         return sum_of(terms, node.constant, node.is_zero, when)
 
 
-def _fetched(one: Lowered, when: Term | None) -> Numeral | None:
+def fetched(one: Lowered, when: Term | None) -> Numeral | None:
     """The number of a fetch; None of what is no integer."""
     value, store, decode = one.fetch.value, one.fetch.store, one.decode
     if decode.kind in ("float", "text") or not isinstance(store, Scalar | Bits | Char | Word):

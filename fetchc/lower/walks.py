@@ -13,18 +13,21 @@ from fetchc.check.walks import (
     Strided,
     SwissMap,
     Tree,
+    Windowed,
     offset,
     text_parts,
 )
 from fetchc.ir.fetch import Calculated, Chosen, Cursor, Deref, Part, Walk
+from fetchc.lower.element_addresses import fetched
 from fetchc.lower.fetches import (
     Memory,
     bit_field_of,
-    load_word,
+    number,
     pointer,
     smallest_container,
     where,
 )
+from fetchc.program.types import PointerType
 from fetchc.record import assert_never
 
 TYPE_CHECKING = False
@@ -54,6 +57,8 @@ def walk(checker: Checker, walked: Walked) -> Walk:
             return _Rounds(checker, walked).tree(way)
         case Strided() as way:
             return _Rounds(checker, walked).strided(way)
+        case Windowed() as way:
+            return _Rounds(checker, walked, places=1).windowed(way)
         case Blocks() as way:
             return _Rounds(checker, walked, places=1).blocks(way)
         case HashTable() as way:
@@ -99,12 +104,20 @@ class _Rounds:
             return self._sum(node, again)
         found = where(self._site, node)
         if not isinstance(found, Memory):
-            word: Term = load_word(self._site, found, node.span)
-            return self._cursor(word) if again else word
+            value = self._in_register(node)
+            return self._cursor(value) if again else value
         size, base, moved = self._checker.size(node.type) or _WORD, found.base, found.offset
         if again:
             return Part(self._cursor(_add(base, moved)), 0, size)
         return Part(base, moved, size)
+
+    def _in_register(self, node: Typed) -> Term:
+        # The number `node`, which is not in memory: other ones can be beside it in a register.
+        if isinstance(self._checker.resolved(node.type), PointerType):
+            return self._address(node)
+        numeral = fetched(number(self._checker, node), None)
+        assert numeral is not None
+        return numeral.term
 
     def _sum(self, node: Computed, again: bool) -> Term:
         total: Term = node.constant
@@ -219,6 +232,20 @@ class _Rounds:
             mark = Calculated("and", _add(self._number(number, again=False), added), sign)
             found = _not(mark)
         return self._walk(over, found, {here: _add(here, way.each)}, count, version=version)
+
+    def windowed(self, way: Windowed) -> Walk:
+        first, count = self._cursor(self._address(way.first)), self._number(way.count)
+        start = self._number(way.start, again=False)
+        here = self._cursor(Calculated("sub", start, 1) if way.backwards else start)
+        left = self._cursor(self._number(way.count, again=False))
+        place = _add(first, Calculated("mul", here, way.each))
+        following = Calculated("sub", here, 1) if way.backwards else _add(here, 1)
+        if way.around is not None:
+            room = self._cursor(self._number(way.around, again=False))
+            place = Chosen(Calculated("lt", here, room), place, 0)
+            following = Chosen(_equal(following, room), 0, following)
+        moved: dict[Cursor, Term] = {here: following, left: Calculated("sub", left, 1)}
+        return self._walk(_equal(left, 0), 1, moved, count, (place,))
 
     def blocks(self, way: Blocks) -> Walk:
         blocks, count = self._cursor(self._address(way.blocks)), self._number(way.count)
