@@ -348,9 +348,7 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
                 from fetchc.check.array_ranges import grid_element
 
                 return grid_element(checker, base, node)
-        within, found = base, None
-        if rules.dereferences and checker.rules.referent is not None:
-            within = checker.rules.referent(checker, base)
+        within, found = indexing.referent(checker, base), None
         resolved = checker.resolved(within.type)
         if rules.references or isinstance(resolved, StructType | MapType):
             has_keys = checker.rules_for(resolved).has_keys

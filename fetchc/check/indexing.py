@@ -38,6 +38,7 @@ __all__ = [
     "first_element",
     "has_open_end",
     "range_encoding",
+    "referent",
 ]
 
 _SLICE_WITH_CAPACITY = 3  # members: the pointer, the length, the capacity
@@ -133,10 +134,15 @@ def assume_count(checker: Checker, base: Typed, least: int, span: Span, most: bo
         checker.assumptions.append(AssumedCount(storage, least, most, span))
 
 
+def referent(checker: Checker, base: Typed) -> Typed:
+    """What a reference leads to, in a language that follows them; of others the value itself."""
+    follow = checker.rules.referent if checker.site.language.dereferences else None
+    return base if follow is None else follow(checker, base)
+
+
 def element_storage(checker: Checker, base: Typed, span: Span) -> Typed:
     """What ``base`` has its elements in: a vector's pointer, what a reference of Rust leads to."""
-    if checker.site.language.dereferences and checker.rules.referent is not None:
-        base = checker.rules.referent(checker, base)
+    base = referent(checker, base)
     resolved = checker.resolved(base.type)
     if not isinstance(resolved, StructType):
         return base

@@ -9,7 +9,13 @@ from __future__ import annotations
 from fetchc.check.arithmetic_conversions import operand_of
 from fetchc.check.array_dimensions import grid
 from fetchc.check.conversions import number_of
-from fetchc.check.indexing import element_at, element_storage, first_element, has_open_end
+from fetchc.check.indexing import (
+    element_at,
+    element_storage,
+    first_element,
+    has_open_end,
+    referent,
+)
 from fetchc.check.typed_tree import Address, Indexed, Operation, Pointee
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.types import ArrayType, CharType, PointerType, SequenceType, StructType
@@ -37,6 +43,10 @@ def element(checker: Checker, node: tree.Index, index: tree.Expression) -> Typed
 
 def _element(checker: Checker, base: Typed, given: Typed, node: tree.Index) -> Typed:
     span = node.span
+    if _has_keys(checker, base):
+        from fetchc.check.walks import looked_up
+
+        return looked_up(checker, base, given, span, node.index_span)
     _refuse_scattered(checker, base, node)
     index, number = operand_of(checker, given, "[]", node.index_span)
     if number.floating or isinstance(checker.resolved(index.type), PointerType):
@@ -78,28 +88,27 @@ def _selected(checker: Checker, array: Typed, index: Typed, node: tree.Index) ->
     return Operation("[]", (index, *each), number, rules, first.type, span)
 
 
+def _has_keys(checker: Checker, base: Typed) -> bool:
+    base = referent(checker, base)
+    has_keys = checker.rules_for(checker.resolved(base.type)).has_keys
+    return has_keys is not None and has_keys(checker, base)
+
+
 def _refuse_scattered(checker: Checker, base: Typed, node: tree.Index) -> None:
-    # FC0304 of elements that are not side by side, and of values by key.
-    at, help = node.index_span, "write a constant: `e[2]`"
-    if checker.site.language.dereferences and checker.rules.referent is not None:
-        base = checker.rules.referent(checker, base)
+    # FC0304 of elements that are not side by side.
+    base = referent(checker, base)
     resolved = checker.resolved(base.type)
     rules = checker.rules_for(resolved)
-    if rules.has_keys is not None and rules.has_keys(checker, base):
-        what = "is looked up by a constant key"
-        help = "write a number or a string, or trace the entries with their keys: `m[:]`"
-    elif (
+    if (
         isinstance(resolved, StructType)
         and any(
-            find is not None and find(checker, base, 0, node.span, at) is not None
+            find is not None and find(checker, base, 0, node.span, node.index_span) is not None
             for find in (rules.packed_element, rules.block_element)
         )
     ) or grid(checker, element_storage(checker, base, node.span)) is not None:
-        what = "does not have its elements side by side"
-    else:
-        return
-    what = f"a `{checker.spell(base.type)}` {what}"
-    raise reject("FC0304", what, at, "this varies", help=help)
+        what = f"a `{checker.spell(base.type)}` does not have its elements side by side"
+        help = "write a constant: `e[2]`"
+        raise reject("FC0304", what, node.index_span, "this varies", help=help)
 
 
 def _count(checker: Checker, base: Typed, storage: Typed) -> Typed | None:

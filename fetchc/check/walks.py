@@ -14,6 +14,7 @@ from fetchc.check import members
 from fetchc.check.array_dimensions import grid, window_room
 from fetchc.check.builtins import container_of, offset_of
 from fetchc.check.conversions import decayed, type_named
+from fetchc.check.operators import operand_of
 from fetchc.check.typed_tree import Address, Pointee, Ranged, Special, Subobject
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.types import (
@@ -69,6 +70,7 @@ __all__ = [
 ]
 
 _NUMBERS = (tree.Integer, tree.FloatNumber, tree.Negate, tree.Binary)
+_WORD = 8
 MOST = 32
 """Elements that are fetched where nobody says how many."""
 
@@ -217,14 +219,15 @@ class BucketMap(Record):
 class Walked(Record):
     """A walk; ``most`` of its elements are fetched. ``key`` is that of one, in a map.
 
-    With ``wanted`` the walk is for the one element that has this key.
+    With ``wanted`` the walk is for the one element that has this key: a number or bytes, or what
+    is one in the program.
     """
 
     way: Linked | Tree | Strided | Windowed | Blocks | HashTable | BTree | SwissMap | BucketMap
     most: int
     span: Span
     key: Typed | None = None
-    wanted: int | bytes | None = None
+    wanted: int | bytes | Typed | None = None
 
 
 class TextParts(Record):
@@ -439,8 +442,12 @@ def entries(checker: Checker, base: Typed, node: tree.Range) -> Typed | None:
     return value
 
 
-def looked_up(checker: Checker, base: Typed, key: int | bytes, span: Span, key_span: Span) -> Typed:
+def looked_up(
+    checker: Checker, base: Typed, key: int | bytes | Typed, span: Span, key_span: Span
+) -> Typed:
     """The value of ``base[key]``, a map; raises CompileError of others, and of another key."""
+    from fetchc.check.indexing import referent
+
     found = _container(checker, base, span)
     if found is None or found[1].key is None:
         help = "a map whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++"
@@ -454,27 +461,74 @@ def looked_up(checker: Checker, base: Typed, key: int | bytes, span: Span, key_s
     value, walked = found
     assert walked.key is not None
     text = text_parts(checker, walked.key)
-    numbers = None if text is not None else _numbers(checker.resolved(walked.key.type))
-    if isinstance(key, bytes):
+    if isinstance(key, int | bytes):
+        key = _constant_key(checker, walked.key, text, key, key_span)
+    elif text is not None:
+        key = _text_key(checker, walked.key, text, referent(checker, key), key_span)
+    else:
+        key = _number_key(checker, walked.key, referent(checker, key), key_span)
+    begin(checker, walked.replaced(most=1, wanted=key))
+    return value
+
+
+def _no_such_key(checker: Checker, key: Typed, at: Span, help: str) -> CompileError:
+    what = f"the keys are of the type `{checker.spell(key.type)}`"
+    return reject("FC0304", what, at, "not such a key", help=help)
+
+
+def _constant_key(
+    checker: Checker, key: Typed, text: TextParts | None, wanted: int | bytes, at: Span
+) -> int | bytes:
+    # A number, or the bytes of a string.
+    numbers = None if text is not None else _numbers(checker.resolved(key.type))
+    if isinstance(wanted, bytes):
         help = "" if text is not None else "write a number: `m[7]`"
     else:
         help = "" if numbers is not None else 'write a string: `m["key"]`'
     if text is None and numbers is None:
-        help = "`m[:]` shows the first entries, with their keys"
-    elif isinstance(key, int) and numbers is not None and key not in numbers:
+        help = _SHOWN_WITH_KEYS
+    elif isinstance(wanted, int) and numbers is not None and wanted not in numbers:
         help = f"write a number from {numbers[0]} to {numbers[-1]}"
     if help:
-        what = f"the keys are of the type `{checker.spell(walked.key.type)}`"
-        raise reject("FC0304", what, key_span, "not such a key", help=help)
-    if text is not None and text.unit > 1 and isinstance(key, bytes):
+        raise _no_such_key(checker, key, at, help)
+    if text is not None and text.unit > 1 and isinstance(wanted, bytes):
         try:
-            key = key.decode().encode("utf-16-le")
+            return wanted.decode().encode("utf-16-le")
         except UnicodeDecodeError:
             help = "write it as UTF-8"
             what = "no text of UTF-16 has these bytes"
-            raise reject("FC0304", what, key_span, "a key", help=help) from None
-    begin(checker, walked.replaced(most=1, wanted=key))
-    return value
+            raise reject("FC0304", what, at, "a key", help=help) from None
+    return wanted
+
+
+_SHOWN_WITH_KEYS = "`m[:]` shows the first entries, with their keys"
+
+
+def _text_key(checker: Checker, key: Typed, text: TextParts, given: Typed, at: Span) -> Typed:
+    # A string that a value of the program is.
+    parts = text_parts(checker, given)
+    if parts is None or parts.unit != text.unit:
+        spelled = checker.spell(given.type)
+        help = f'write a string with a length, not a `{spelled}`, or a constant: `m["key"]`'
+        raise _no_such_key(checker, key, at, help)
+    return given
+
+
+def _number_key(checker: Checker, key: Typed, given: Typed, at: Span) -> Typed:
+    # A number that is computed from values of the program.
+    numbers = _numbers(checker.resolved(key.type))
+    if numbers is None or (checker.size(key.type) or 0) > _WORD:
+        raise _no_such_key(checker, key, at, _SHOWN_WITH_KEYS)
+    given, number = operand_of(checker, given, "[]", at)
+    if number.floating or isinstance(checker.resolved(given.type), PointerType):
+        raise _no_such_key(checker, key, at, "write a whole number")
+    least = -(1 << number.bits - 1) if number.signed else 0
+    possible = range(least, least + (1 << number.bits))
+    converts = checker.site.language.arithmetic == "c" and len(numbers) > len(range(2))
+    if not converts and not (possible[0] in numbers and possible[-1] in numbers):
+        help = f"convert the number to that type: `({checker.spell(key.type)})e`"
+        raise _no_such_key(checker, key, at, help)
+    return given
 
 
 def _numbers(resolved: Type) -> range | None:
@@ -504,8 +558,9 @@ def text_parts(checker: Checker, key: Typed) -> TextParts | None:
 
 def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
     # An element, or of a map a value, and its walk; None where nothing has to be walked.
-    if checker.site.language.dereferences and checker.rules.referent is not None:
-        base = checker.rules.referent(checker, base)
+    from fetchc.check.indexing import referent
+
+    base = referent(checker, base)
     part = grid(checker, base)
     if part is not None and part[1].window is not None:
         return _window(checker, *part, span)

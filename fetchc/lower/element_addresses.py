@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Pointer = Callable[[Site, Typed], tuple[Value, int]]
     Scalars = Callable[[Checker, Typed], Lowered]
 
-__all__ = ["element_address", "fetched", "selected"]
+__all__ = ["element_address", "numeral", "selected"]
 
 _ADDRESS = Number(64, False)
 
@@ -57,6 +57,11 @@ def element_address(site: Site, node: Indexed, pointer: Pointer, number: Scalars
     address = _moved(address, calculate("and", count, 0))
     beyond = negated(calculate("lt", index, count))
     return ElementAddress(fails_where(beyond, Numeral(address, _ADDRESS), None).term)
+
+
+def numeral(checker: Checker, node: Typed, number: Scalars) -> Numeral:
+    """The number that ``node`` is; raises CompileError FC0308 where no program computes it."""
+    return _Numbers(checker, number).numeral(node)
 
 
 def _moved(start: Term, by: Term) -> Term:
@@ -109,7 +114,7 @@ class _Numbers:
             case Computed():
                 return self._sum(node, when)
             case _:
-                return fetched(self._number(self._checker, node), when)
+                return _fetched(self._number(self._checker, node), when)
 
     def _operand(self, node: Typed) -> Operand:
         return lambda when: self._numeral(node, when)
@@ -125,7 +130,7 @@ class _Numbers:
         return sum_of(terms, node.constant, node.is_zero, when)
 
 
-def fetched(one: Lowered, when: Term | None) -> Numeral | None:
+def _fetched(one: Lowered, when: Term | None) -> Numeral | None:
     """The number of a fetch; None of what is no integer."""
     value, store, decode = one.fetch.value, one.fetch.store, one.decode
     if decode.kind in ("float", "text") or not isinstance(store, Scalar | Bits | Char | Word):

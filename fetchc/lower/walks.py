@@ -15,18 +15,16 @@ from fetchc.check.walks import (
     Tree,
     Windowed,
     offset,
-    text_parts,
 )
 from fetchc.ir.fetch import Calculated, Chosen, Cursor, Deref, Part, Walk
-from fetchc.lower.element_addresses import fetched
+from fetchc.lower.element_addresses import numeral
 from fetchc.lower.fetches import (
     Memory,
-    bit_field_of,
     number,
     pointer,
-    smallest_container,
     where,
 )
+from fetchc.lower.map_keys import compared
 from fetchc.program.types import PointerType
 from fetchc.record import assert_never
 
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
-    from fetchc.check.walks import Store, TextParts, Walked
+    from fetchc.check.walks import Store, Walked
     from fetchc.ir.fetch import Term, Value
 
 __all__ = ["side_by_side", "walk"]
@@ -115,9 +113,7 @@ class _Rounds:
         # The number `node`, which is not in memory: other ones can be beside it in a register.
         if isinstance(self._checker.resolved(node.type), PointerType):
             return self._address(node)
-        numeral = fetched(number(self._checker, node), None)
-        assert numeral is not None
-        return numeral.term
+        return numeral(self._checker, node, number).term
 
     def _sum(self, node: Computed, again: bool) -> Term:
         total: Term = node.constant
@@ -139,72 +135,21 @@ class _Rounds:
     ) -> Walk:
         wanted = self._walked.wanted
         if wanted is not None:
+            assert self._walked.key is not None
             done = self._cursor(0)
-            found = self._has_key(found, places, wanted)
+            comparison = compared(
+                self._checker, self._walked.key, wanted, found, places, self._cursor
+            )
+            found, stays = comparison.equal, comparison.unfinished
             end = Calculated("or", end, done)
-            moved = {**moved, done: Calculated("or", done, found)}
+            if stays is not None:
+                moved = {one: Chosen(stays, one, term) for one, term in moved.items()}
+            moved |= {done: Calculated("or", done, found), **dict(comparison.next)}
         cursors = [Cursor(number + self._places) for number in range(len(self._start))]
         following = tuple([moved.get(one, one) for one in cursors])
         start, most, twice = tuple(self._start), self._walked.most, wanted is None
         check = (count, version, writing)
         return Walk(start, end, found, places, following, *check, (), most, _MOST_ROUNDS, twice)
-
-    def _has_key(self, found: Term, places: tuple[Term, ...], wanted: int | bytes) -> Term:
-        # Whether there is an entry, and it has the key; nothing else of it is read then.
-        checker, key = self._checker, self._walked.key
-        assert key is not None
-
-        def loaded(value: Value, when: Term) -> Term:
-            # A word of the chain to the key, read where there is an entry.
-            if isinstance(value, Deref):
-                return Part(loaded(value.base, when), value.offset, _WORD, when)
-            if isinstance(value, Cursor) and value.number < len(places):
-                return places[value.number]
-            return value
-
-        def number(node: Typed, when: Term) -> Term:
-            field = bit_field_of(node)
-            at = where(self._site, node if field is None else field.base)
-            assert isinstance(at, Memory)
-            base = loaded(at.base, when)
-            if field is None or field.bits is None:
-                return Part(base, at.offset, checker.size(node.type) or _WORD, when)
-            first, width = field.bits.offset, field.bits.width
-            byte, container = smallest_container(first, width, None, node.span)
-            word = Part(base, at.offset + byte, container // 8, when)
-            return Calculated("and", Calculated("rsh", word, first - 8 * byte), (1 << width) - 1)
-
-        def has(base: Term, offset: int, content: bytes, when: Term) -> Term:
-            # Whether these bytes are there.
-            passed = 0
-            while passed < len(content):
-                size = min(_WORD, 1 << (len(content) - passed).bit_length() - 1)
-                same = int.from_bytes(content[passed : passed + size], "little")
-                when = _both(when, _equal(Part(base, offset + passed, size, when), same))
-                passed += size
-            return when
-
-        def has_text(parts: TextParts, content: bytes, when: Term) -> Term:
-            if parts.long is not None:
-                flag, long = parts.long
-                is_long = number(flag, when)
-                short = has_text(parts.replaced(long=None), content, _both(when, _not(is_long)))
-                return _either(short, has_text(long, content, _both(when, is_long)))
-            units = len(content) // parts.unit
-            when = _both(when, _equal(number(parts.length, when), units))
-            data, moved = pointer(self._site, parts.data)
-            return has(_add(loaded(data, when), moved), parts.lead, content, when)
-
-        parts = text_parts(checker, key)
-        if parts is not None:
-            assert isinstance(wanted, bytes)
-            return has_text(parts, wanted, found)
-        assert isinstance(wanted, int)
-        size = checker.size(key.type) or _WORD
-        content = (wanted & (1 << 8 * size) - 1).to_bytes(size, "little")
-        at = where(self._site, key)
-        assert isinstance(at, Memory)
-        return has(loaded(at.base, found), at.offset, content, found)
 
     def linked(self, way: Linked) -> Walk:
         first = self._address(way.first)

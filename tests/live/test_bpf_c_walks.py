@@ -48,7 +48,9 @@ NOT_COMPARED = frozenset(
     )
 )  # fmt: skip
 # A string of libc++ is shown in both of its forms, one of which is any bytes.
-_STRINGS = frozenset(("a.m[:]", "a.r[:].x", "a.l[:]", "a.u[:].x", "list(a.vs)", "a.m[3]", "a.q[:]"))
+_STRINGS = frozenset(
+    ("a.m[:]", "a.r[:].x", "a.l[:]", "a.u[:].x", "list(a.vs)", "a.m[3]", "a.m[a.number]", "a.q[:]")
+)
 
 
 def c_lists(folder: Path) -> Path:

@@ -119,6 +119,7 @@ CPP = r"""
 #include <map>
 #include <memory>
 #include <queue>
+#include <random>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -132,7 +133,7 @@ struct all {
     std::unordered_map<std::string, pair_of> u; std::unordered_set<int> us;
     std::vector<pair_of> v; std::vector<std::string> vs;
     std::deque<pair_of> d; std::deque<char> dc; std::queue<std::string> q;
-    std::unique_ptr<linked> head;
+    std::unique_ptr<linked> head; std::string keys[3]; short number;
 };
 __attribute__((noinline, noipa)) void look(all &a) { asm volatile("" : : "r"(&a) : "memory"); }
 static std::ostream *out;
@@ -158,6 +159,7 @@ int main(int, char **words)
     std::ofstream file(words[2]);
     out = &file;
     srand(atoi(words[1]));
+    std::minstd_rand pick(atoi(words[1]));
     for (int call = 0; call < 7; call++) {
         all a;
         int many = call ? rand() % (call * call * 4 + 2) : 0;
@@ -177,6 +179,11 @@ int main(int, char **words)
             "ccc", "kkkkkkkkkkkkkkkkkk", "longer than libc++ has room for in a string"
         };
         if (many > 20) a.u[keys[2]] = {many, "u"}, a.r[keys[2]] = {-many, "r"};
+        for (auto &key : a.keys) {  // one of the map, or as long as one
+            key = a.r.empty() ? "none" : std::next(a.r.begin(), pick() % a.r.size())->first;
+            if (pick() % 3 == 0 && !key.empty()) key[pick() % key.size()] ^= 1;
+        }
+        a.number = (int)(pick() % (2 * many + 1)) - many;
         file << "{";
         all_of("a.m[:]", a.m); file << ", "; all_of("a.r[:].x", a.r); file << ", ";
         all_of("a.mm[:7]", a.mm); file << ", "; all_of("a.s[:100]", a.s); file << ", ";
@@ -197,6 +204,16 @@ int main(int, char **words)
                 if (!which && a.r.count(key)) found = &a.r[key];
                 if (found) file << found->x; else file << "null";
             }
+        for (int n = 0; n < 3; n++)
+            for (int which = 0; which < 2; which++) {
+                file << ", \"a." << (which ? "u" : "r") << "[a.keys[" << n << "]].x\": ";
+                auto in_u = a.u.find(a.keys[n]); auto in_r = a.r.find(a.keys[n]);
+                if (which && in_u != a.u.end()) file << in_u->second.x;
+                else if (!which && in_r != a.r.end()) file << in_r->second.x;
+                else file << "null";
+            }
+        file << ", \"a.m[a.number]\": ";
+        if (a.m.count(a.number)) put(a.m[a.number]); else file << "null";
         file << ", \"a.m[3]\": ";
         if (a.m.count(3)) put(a.m[3]); else file << "null";
         file << "}" << std::endl;
@@ -216,6 +233,7 @@ import (
 	"math/rand"
 	"os"
 	"strconv"
+	"strings"
 )
 
 type point struct {
@@ -245,12 +263,16 @@ type others struct {
 	each  []interface{}
 	parts []map[uint8]point
 	rows  map[int][3]int16
+	paths map[string]int
+	path  string
+	key   int32
 }
 
 func main() {
 	seed, _ := strconv.Atoi(os.Args[1])
 	file, _ := os.Create(os.Args[2])
 	random := rand.New(rand.NewSource(int64(seed)))
+	picks := rand.New(rand.NewSource(int64(seed)))
 	out := json.NewEncoder(file)
 	for call := 0; call < 9; call++ {
 		var m map[string]int
@@ -265,7 +287,8 @@ func main() {
 			m, p, q, s = map[string]int{}, map[int32]*point{}, map[point]bool{}, map[uint8]point{}
 			w, v = map[wide]int8{}, map[string]wide{}
 		}
-		o := &others{map[string]struct{}{}, map[int]interface{}{}, nil, nil, map[int][3]int16{}}
+		o := &others{map[string]struct{}{}, map[int]interface{}{}, nil, nil, map[int][3]int16{},
+			map[string]int{}, "", 0}
 		many := 0
 		if call > 1 {
 			many = random.Intn(1 << uint(call+1))
@@ -282,12 +305,18 @@ func main() {
 			w[wide{[8]int{k}, [8]int{7: n}, one.Name}] = int8(k)
 			v["k"+strconv.Itoa(k)] = wide{[8]int{k}, [8]int{7: n}, one.Name}
 			o.set[one.Name] = struct{}{}
+			o.paths[strings.Repeat(one.Name, n%9)] = n
 			o.rows[k] = [3]int16{2: int16(n)}
 			o.held[n] = []interface{}{n, one.Name, nil}[n%3]
 			o.each = append(o.each, o.held[n])
 			if random.Intn(3) == 0 {
 				delete(m, "k"+strconv.Itoa(random.Intn(2*many)-many))
 			}
+		}
+		if many > 0 {
+			n := picks.Intn(many)
+			o.path = strings.Repeat("n"+strconv.Itoa(n), n%9+picks.Intn(2))
+			o.key = int32(picks.Intn(2*many) - many)
 		}
 		a, b, c, d := []entry{}, []entry{}, []entry{}, []entry{}
 		for k, v := range m {
@@ -348,6 +377,13 @@ func main() {
 				said["m[\""+k+"\"]"] = nil
 			}
 		}
+		said["o.paths[o.path]"], said["p[o.key+1].Name"] = nil, nil
+		if v, ok := o.paths[o.path]; ok {
+			said["o.paths[o.path]"] = v
+		}
+		if v, ok := p[o.key+1]; ok {
+			said["p[o.key+1].Name"] = v.Name
+		}
 		said["p[-7].Name"] = nil
 		if v, ok := p[-7]; ok {
 			said["p[-7].Name"] = v.Name
@@ -370,7 +406,7 @@ use std::io::Write;
 pub struct Point { x: i64, name: String }
 pub enum Sum { Number(i64), Name(String) }
 #[inline(never)]
-fn look(m: &HashMap<u32, Point>, s: &HashSet<String>, n: &HashMap<String, i64>, v: &Vec<Point>, b: &BTreeMap<u16, String>, e: &(HashMap<i128, i64>, Option<HashMap<u32, Sum>>, BTreeSet<i64>), d: &VecDeque<Point>, l: &LinkedList<String>) -> usize {
+fn look(m: &HashMap<u32, Point>, s: &HashSet<String>, n: &HashMap<String, i64>, v: &Vec<Point>, b: &BTreeMap<u16, String>, e: &(HashMap<i128, i64>, Option<HashMap<u32, Sum>>, BTreeSet<i64>, String, u16), d: &VecDeque<Point>, l: &LinkedList<String>) -> usize {
     l.len() + e.0.len() + e.1.is_some() as usize + b.len() + e.2.len() + d.len() + m.len() + s.len() + n.len() + v.len()
 }
 fn joined<T: Display>(all: impl Iterator<Item = T>) -> String {
@@ -409,7 +445,9 @@ fn main() {
         let o = if call == 2 { None } else { Some(h) };
         let held = match &o { None => "{\"variant\": \"None\"}".to_string(), Some(h) => joined(h.iter().map(|(k, one)| pair(k, match one { Sum::Number(_) => "{\"variant\": \"Number\"}".to_string(), Sum::Name(text) => quoted(text) }))) };
         let of = |key: &str| n.get(key).map_or("null".to_string(), |one| one.to_string());
-        writeln!(out, "{{\"m[:]\": {}, \"m[:7].name\": {}, \"s[:]\": {}, \"n[:99]\": {}, \"list(v, 40).name\": {}, \"n[\\\"k3\\\"]\": {}, \"m[5].x\": {}, \"b[:]\": {}, \"e.2[:70]\": {}, \"b[4]\": {}, \"e.0[-2]\": {}, \"e.0[3]\": {}, \"e.1.Some.0[:].Name.0\": {}, \"l[:]\": {}, \"list(d, 40)\": {}, \"d[:].x\": {}}}",
+        let (key, number) = (format!("k{}", random(2 * many + 1)), random(2 * many + 1) as u16);
+        let (in_n, in_b) = (of(&key), b.get(&number).map_or("null".to_string(), |one| quoted(one)));
+        writeln!(out, "{{\"m[:]\": {}, \"m[:7].name\": {}, \"s[:]\": {}, \"n[:99]\": {}, \"list(v, 40).name\": {}, \"n[\\\"k3\\\"]\": {}, \"m[5].x\": {}, \"b[:]\": {}, \"e.2[:70]\": {}, \"b[4]\": {}, \"e.0[-2]\": {}, \"e.0[3]\": {}, \"e.1.Some.0[:].Name.0\": {}, \"l[:]\": {}, \"list(d, 40)\": {}, \"d[:].x\": {}, \"n[e.3]\": {}, \"b[e.4]\": {}}}",
             joined(m.iter().map(|(k, p)| pair(k, format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name))))),
             joined(m.iter().map(|(k, p)| pair(k, quoted(&p.name)))),
             joined(s.iter().map(|one| quoted(one))),
@@ -419,8 +457,8 @@ fn main() {
             joined(b.iter().map(|(k, one)| pair(k, quoted(one)))), joined(t.iter()),
             b.get(&4).map_or("null".to_string(), |one| quoted(one)),
             w.get(&-2).map_or("null".to_string(), |one| one.to_string()), w.get(&3).map_or("null".to_string(), |one| one.to_string()), held,
-            joined(l.iter().map(|one| quoted(one))), joined(d.iter().map(|p| format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name)))), joined(d.iter().map(|p| p.x))).unwrap();
-        look(&m, &s, &n, &v, &b, &(w, o, t), &d, &l);
+            joined(l.iter().map(|one| quoted(one))), joined(d.iter().map(|p| format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name)))), joined(d.iter().map(|p| p.x)), in_n, in_b).unwrap();
+        look(&m, &s, &n, &v, &b, &(w, o, t, key, number), &d, &l);
     }
 }
 """  # noqa: E501
@@ -436,7 +474,7 @@ using System.Runtime.CompilerServices;
 public struct Point { public int X; public string Name; }
 public class Program {
     [MethodImpl(MethodImplOptions.NoInlining)]
-    public static int Look(Dictionary<string, int> d, Dictionary<short, Point> p, HashSet<string> s, List<Point> l, Queue<string> q, Stack<int> t, ArraySegment<Point> a) {
+    public static int Look(Dictionary<string, int> d, Dictionary<short, Point> p, HashSet<string> s, List<Point> l, Queue<string> q, Stack<int> t, ArraySegment<Point> a, string k, int i) {
         return q.Count + t.Count + a.Count + d.Count + p.Count + s.Count + l.Count;
     }
     static string T(string text) { return text == null ? "null" : "\"" + text + "\""; }
@@ -458,6 +496,7 @@ public class Program {
                     q.Enqueue("q" + k); t.Push(k); if (random.Next(3) == 0) { q.Dequeue(); t.Pop(); }
                     if (random.Next(3) == 0) p.Remove((short)(random.Next(2 * many) - many));
                 }
+                string key = "k\u00fc" + random.Next(2 * many + 1); int index = random.Next(2 * many + 1) - many;
                 int found; Point point; var a = new ArraySegment<Point>(l.ToArray(), many / 3, many - many / 2);
                 file.WriteLine("{" + string.Join(", ", new[] {
                     "\"d[:]\": " + All(d.Select(one => Pair(T(one.Key), one.Value))),
@@ -466,10 +505,12 @@ public class Program {
                     "\"q[:40]\": " + All(q.Select(T)), "\"list(t)\": " + All(t.Select(one => one.ToString())), "\"a[:].X\": " + All(a.Select(one => one.X.ToString())),
                     "\"s[:99]\": " + All(s.Select(T)), "\"list(l, 40)\": " + All(l.Select(P)),
                     "\"d[\\\"k\u00fc7\\\"]\": " + (d.TryGetValue("k\u00fc7", out found) ? found.ToString() : "null"),
+                    "\"d[k]\": " + (d.TryGetValue(key, out found) ? found.ToString() : "null"),
+                    "\"p[(short)i].X\": " + (p.TryGetValue((short)index, out point) ? point.X.ToString() : "null"),
                     "\"p[-3].X\": " + (p.TryGetValue(-3, out point) ? point.X.ToString() : "null"),
                 }) + "}");
                 file.Flush();
-                Look(d, p, s, l, q, t, a);
+                Look(d, p, s, l, q, t, a, key, index);
             }
     }
 }
@@ -694,8 +735,8 @@ def test_containers_of_rust(
         with pytest.raises(fetchc.CompileError):
             probe.asked("list(d)")
     check(capfd, program, "look", TABLES_OF_RUST, left_out=rings)
-    with pytest.raises(fetchc.CompileError, match="looked up by a constant key"):
-        fetchc.open(str(program)).probe("look", at="body").asked("m[m.len()]")
+    with pytest.raises(fetchc.CompileError, match="the keys are of the type `u16`"):
+        probe.asked("b[m.len()]")
 
 
 def test_collections_of_dotnet(
