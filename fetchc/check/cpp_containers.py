@@ -19,6 +19,7 @@ from fetchc.check.walks import (
     Walked,
     cursor,
     pointer_target,
+    side_by_side,
     unknown_layout,
 )
 
@@ -40,7 +41,7 @@ def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]
     if found is not None and found.through:  # an adaptor: its container
         holder = members.follow_pointer(checker, base, span)
         inner = required_member(checker, holder, found.through["size"].rpartition(".")[0], span)
-        return container(checker, inner, span)
+        return container(checker, inner, span) or side_by_side(checker, inner, span)
     if found is None or not found.walk:
         return None
     walk = found.walk

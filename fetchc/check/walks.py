@@ -65,6 +65,7 @@ __all__ = [
     "looked_up",
     "offset",
     "pointer_target",
+    "side_by_side",
     "text_parts",
     "unknown_layout",
 ]
@@ -321,16 +322,20 @@ def _raw_pointer(checker: Checker, node: Typed) -> Typed:
 
 def _whole(checker: Checker, base: Typed, node: tree.Call) -> tuple[Typed, Walked]:
     # A container of the program's library, or what has its elements side by side.
-    from fetchc.check.builtins import length
-    from fetchc.check.indexing import element_at
-
-    span = node.span
-    found = _container(checker, base, span)
+    found = _container(checker, base, node.span)
     if found is not None:
         return found
     if isinstance(base, Ranged):
         what = "a range whose length varies has its elements side by side already"
         raise reject("FC0304", what, base.span, "a range", help="write it without `list`")
+    return side_by_side(checker, base, node.span)
+
+
+def side_by_side(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]:
+    """An element of a vector, slice or array, and its walk; raises CompileError of others."""
+    from fetchc.check.builtins import length
+    from fetchc.check.indexing import element_at
+
     try:
         count = length(checker, base, base.span)
     except CompileError as refusal:
@@ -435,7 +440,7 @@ def entries(checker: Checker, base: Typed, node: tree.Range) -> Typed | None:
     does not begin with the first element, or its bounds are no constants.
     """
     found = _container(checker, base, node.span)
-    if found is None or _side_by_side(checker, found[1]):
+    if found is None or _has_range(checker, base):
         return None
     value, walked = found
     begin(checker, walked.replaced(most=_most(checker, base, node)))
@@ -516,7 +521,8 @@ def _text_key(checker: Checker, key: Typed, text: TextParts, given: Typed, at: S
 
 def _number_key(checker: Checker, key: Typed, given: Typed, at: Span) -> Typed:
     # A number that is computed from values of the program.
-    numbers = _numbers(checker.resolved(key.type))
+    resolved = checker.resolved(key.type)
+    numbers = _numbers(resolved)
     if numbers is None or (checker.size(key.type) or 0) > _WORD:
         raise _no_such_key(checker, key, at, _SHOWN_WITH_KEYS)
     given, number = operand_of(checker, given, "[]", at)
@@ -524,7 +530,7 @@ def _number_key(checker: Checker, key: Typed, given: Typed, at: Span) -> Typed:
         raise _no_such_key(checker, key, at, "write a whole number")
     least = -(1 << number.bits - 1) if number.signed else 0
     possible = range(least, least + (1 << number.bits))
-    converts = checker.site.language.arithmetic == "c" and len(numbers) > len(range(2))
+    converts = checker.site.language.arithmetic == "c" and not isinstance(resolved, BoolType)
     if not converts and not (possible[0] in numbers and possible[-1] in numbers):
         help = f"convert the number to that type: `({checker.spell(key.type)})e`"
         raise _no_such_key(checker, key, at, help)
@@ -596,9 +602,12 @@ def leads_to_container(checker: Checker, base: Typed) -> bool:
     return _container(checker, inner, base.span) is not None
 
 
-def _side_by_side(checker: Checker, walked: Walked) -> bool:
-    # Whether a range of it is one of an array.
-    return isinstance(walked.way, Strided) and walked.way.free is None
+def _has_range(checker: Checker, base: Typed) -> bool:
+    # Whether a range of it is one of an array: a list of .NET.
+    resolved = checker.resolved(base.type)
+    if isinstance(resolved, PointerType):
+        resolved = checker.resolved(resolved.target)
+    return isinstance(resolved, SequenceType) and resolved.window is None
 
 
 def _most(checker: Checker, base: Typed, node: tree.Range) -> int:

@@ -121,6 +121,7 @@ CPP = r"""
 #include <queue>
 #include <random>
 #include <set>
+#include <stack>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -134,6 +135,7 @@ struct all {
     std::vector<pair_of> v; std::vector<std::string> vs;
     std::deque<pair_of> d; std::deque<char> dc; std::queue<std::string> q;
     std::unique_ptr<linked> head; std::string keys[3]; short number;
+    std::stack<int, std::vector<int>> st; std::map<long, long> ll;
 };
 __attribute__((noinline, noipa)) void look(all &a) { asm volatile("" : : "r"(&a) : "memory"); }
 static std::ostream *out;
@@ -168,7 +170,7 @@ int main(int, char **words)
             std::string t = std::string(rand() % (n % 5 ? 20 : 90), 'a' + n % 26);
             a.m[k] = t; a.r[t] = {k, t}; a.mm.insert({'a' + rand() % 3, n / 2.0}); a.s.insert(k);
             a.l.push_back(t); a.f.push_front(k); a.u[t] = {k, t}; a.us.insert(k);
-            a.v.push_back({k, t}); a.vs.push_back(t);
+            a.v.push_back({k, t}); a.vs.push_back(t); a.st.push(k); a.ll[k] = n;
             if (rand() % 3 == 0) { a.m.erase(a.m.begin()); a.us.erase(a.us.begin()); }
             a.d.push_back({k, t}); a.q.push(t);
             a.dc.insert(n % 7 ? a.dc.end() : a.dc.begin(), 1 + rand() % 40, 'a' + n % 26);
@@ -193,6 +195,10 @@ int main(int, char **words)
         file << ", "; all_of("a.d[:].x", a.d); file << ", "; all_of("list(a.dc, 90)", a.dc);
         std::vector<std::string> queued;
         for (auto q = a.q; !q.empty(); q.pop()) queued.push_back(q.front());
+        std::vector<int> stacked(a.st.size());
+        for (auto st = a.st; !st.empty(); st.pop()) stacked[st.size() - 1] = st.top();
+        file << ", "; all_of("a.st[:40]", stacked); file << ", \"a.ll[a.number-1]\": ";
+        if (a.ll.count(a.number - 1)) put(a.ll[a.number - 1]); else file << "null";
         std::vector<int> ids;
         for (auto one = a.head.get(); one; one = one->next.get()) ids.push_back(one->id);
         file << ", "; all_of("a.q[:]", queued); file << ", "; all_of("list(a.head, next).id", ids);
