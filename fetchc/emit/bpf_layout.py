@@ -72,7 +72,7 @@ def text_rooms(program: Program, rules: BpfRules) -> tuple[int, ...]:
         return ()
     most = _shared(largest - size, wanted) // WORD * WORD
     if most < TEXT_ROOMS[0]:
-        raise TooLarge(f"a record has no room for {texts} strings")
+        raise TooLarge(f"a record has no room for {texts} strings: ask for fewer of them")
     last = -(-max(TEXT_ROOMS[0], *_wanted_rooms(program)) // WORD) * WORD
     rooms = [*[room for room in TEXT_ROOMS if room < last], last]
     return tuple(dict.fromkeys([min(room, most) for room in rooms]))

@@ -634,6 +634,13 @@ class StepEmitter:
                 self._touch(offset)
             self._text_to(at, step.user)
             asm.jump_if("sgt", R0, -1, there)
+        if step.limit is not None and step.limit < self._room:
+            asm.constant(R9, step.limit)
+            self._read_block(at)
+            asm.jump_if("ne", R0, 0, failed)
+            asm.store_constant(R8, at + step.limit, 0, 1)
+            asm.constant(R0, step.limit + 1)
+            asm.jump(there)
         asm.place(failed)
         self._set_fault(step.fault)
         asm.store_constant(R8, step.word, 0, 4)

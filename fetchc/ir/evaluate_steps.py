@@ -223,8 +223,11 @@ class _Run:
                 self._block(base, offset, at, size, word)
             case EmitMemory(base=base, offset=offset, at=at, size=size):
                 self._put(at, self._read(base, offset, size) or b"")
-            case EmitText(base=base, offset=offset, number=number, fault=fault):
-                self._texts[number] = self._text(base, offset)
+            case EmitText(base=base, offset=offset, number=number, fault=fault, limit=limit):
+                text = self._text(base, offset)
+                if text is None and limit is not None and limit < self._room:
+                    text = self._read(base, offset, limit)
+                self._texts[number] = text
                 if self._texts[number] is None:
                     self._faults.add(fault)
             case EmitContents(number=number, fault=fault, word=word, at=at) as step:

@@ -598,7 +598,7 @@ class _Lowering:
         self._slot(name, Text(), word)
         user, number, most = value.start.user, self._texts, value.most
         if size is None:
-            step: Step = EmitText(base, offset, word, number, fault, user, most)
+            step: Step = EmitText(base, offset, word, number, fault, user, most, value.limit)
         else:
             step = EmitContents(base, offset, size, most, word, number, fault, user)
         if self._is_fixed(value):

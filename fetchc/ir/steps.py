@@ -239,7 +239,8 @@ class EmitMemory(Record):
 class EmitText(Record):
     """A string up to its NUL, into the room ``number`` after the fixed part of the record.
 
-    The room has ``most`` bytes at most. ``user`` is as in :class:`ReadMemory`.
+    The room has ``most`` bytes at most. ``user`` is as in :class:`ReadMemory`. ``limit`` are the
+    bytes of an array without a NUL, behind which there may be no memory: they are the text then.
     """
 
     base: int
@@ -249,6 +250,7 @@ class EmitText(Record):
     fault: int
     user: bool = False
     most: int = TEXT_BYTES
+    limit: int | None = None
 
 
 class EmitContents(Record):

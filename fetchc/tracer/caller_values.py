@@ -80,7 +80,7 @@ def _elements(
     of_each = fields.of_elements(walk(checker, checker.walk))
     shaper = Shaper(checker, of_each)
     if checker.walk.wanted is None:
-        limits = limits.inner()
+        limits = limits.inner().replaced(copied=of_each.copies)
     given: dict[bool, list[Assumption]] = {True: [], False: []}
     for one in reversed(checker.assumptions):
         given[_of_element(one)].append(one)

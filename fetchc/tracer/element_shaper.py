@@ -174,7 +174,7 @@ class ElementShaper:
         start = load_word(self.checker.site, found, node.span)
         assert isinstance(start, Deref)
         if limits.copied and size < count:
-            text = self.fields.text(Fetch(start, Text(found.user)))
+            text = self.fields.text(Fetch(start, Text(found.user)), count)
             return Leaf(text, Decode("text", limit=count), guards=self.fields.guards(start))
         field, at = self.fields.block(start, size)
         return StringShape(field, size, "text", at, None, count, self.fields.guards(start))

@@ -371,14 +371,20 @@ class Fields:
             number = Calculated("mul", number, each)
         return self._contents(Contents(value, number, most)), most
 
-    def text(self, fetch: Fetch) -> str:
-        """The field of a string up to its NUL, of more bytes where a program can read those."""
+    def text(self, fetch: Fetch, limit: int | None = None) -> str:
+        """The field of a string up to its NUL, of more bytes where a program can read those.
+
+        ``limit`` are the bytes of the array that it is in, if it is in one.
+        """
         value, store = fetch.value, fetch.store
-        if self._most <= self._text_bytes or not (
-            isinstance(value, Deref) and isinstance(store, Text)
+        fits = limit is not None and limit < self._most
+        if not (isinstance(value, Deref) and isinstance(store, Text)) or not (
+            fits or self._most > self._text_bytes
         ):
             return self.add(fetch)
         start = Deref(value.base, value.offset, value.user or store.user)
+        if limit is not None and fits:
+            return self._contents(Contents(start, None, limit + 1, limit))
         return self._contents(Contents(start, None, self._most))
 
     def _contents(self, contents: Contents) -> str:
@@ -576,9 +582,9 @@ class ElementFields(Fields):
         """As of all fields; None of what is elsewhere, too."""
         return super().copied(value, count, each, least, apart) if _of_element(value) else None
 
-    def text(self, fetch: Fetch) -> str:
+    def text(self, fetch: Fetch, limit: int | None = None) -> str:
         """As of all fields."""
-        return super().text(fetch) if _of_element(fetch.value) else self.add(fetch)
+        return super().text(fetch, limit) if _of_element(fetch.value) else self.add(fetch)
 
     def _cursor(self, word: Value) -> Cursor:
         if word not in self._words:

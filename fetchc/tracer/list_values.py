@@ -440,9 +440,9 @@ def copied_row(copied: Copied, each: Each, size: int, path: str) -> Cut:
 
     def cut(data: bytes, faults: Faults, passed: int, count: int) -> Value:
         raw, low = copied.bytes(data), size * passed
-        end = min(size * (passed + count), copied.most // size * size)
-        there = len(raw) // size * size
-        if len(raw) > end or (there <= low and there < end):
+        wanted = min(size * (passed + count), copied.most)
+        end, there = wanted // size * size, len(raw) // size * size
+        if len(raw) > wanted or (there <= low and there < end):
             faults.append(path)
             return None
         values = each(data, raw[low:there], faults)

@@ -51,7 +51,8 @@ struct list_head { struct list_head *next, *prev; };
 struct hlist_node { struct hlist_node *next, **pprev; };
 struct hlist_head { struct hlist_node *first; };
 struct node { struct node *next; int id; const char *name; };
-struct item { long key; struct list_head link; struct hlist_node hash; char tag[6]; };
+struct box { char path[200]; short rows[50]; };
+struct item { long key; struct list_head link; struct hlist_node hash; char tag[6]; struct box box; };
 struct holder { struct node *head, *ring; struct list_head items; struct hlist_head bucket; };
 NOINLINE void look(struct holder *h) { __asm__ volatile("" : : "r"(h) : "memory"); }
 int main(int count, char **words)
@@ -66,7 +67,7 @@ int main(int count, char **words)
         struct node **end = &h.head, **ring = &h.ring;
         fprintf(out, "{");
         char *ids = calloc(1, 4000), *names = calloc(1, 20000), *keys = calloc(1, 4000);
-        char *tags = calloc(1, 4000);
+        char *tags = calloc(1, 4000), *boxes = calloc(1, 40000);
         for (int n = 0; n < many; n++) {
             struct node *one = calloc(1, sizeof *one), *two = calloc(1, sizeof *two);
             struct item *item = calloc(1, sizeof *item);
@@ -75,6 +76,13 @@ int main(int count, char **words)
             memset(text, 'a' + n % 26, sizeof text); text[rand() % (n % 9 ? 20 : 100)] = 0;
             one->name = n % 7 ? strdup(text) : 0;
             item->key = rand(); snprintf(item->tag, 6, "t%d", n);
+            memset(item->box.path, 'A' + n % 26, n % 5 ? n * 3 % 200 : 200);
+            sprintf(boxes + strlen(boxes), "%s{\"path\": \"%.200s\", \"rows\": [", n ? ", " : "", item->box.path);
+            for (int m = 0; m < 50; m++) {
+                item->box.rows[m] = m * n;
+                sprintf(boxes + strlen(boxes), m ? ", %d" : "%d", m * n);
+            }
+            strcat(boxes, "]}");
             item->link.next = &h.items; item->link.prev = h.items.prev;
             h.items.prev->next = &item->link; h.items.prev = &item->link;
             item->hash.next = h.bucket.first; h.bucket.first = &item->hash;
@@ -89,13 +97,14 @@ int main(int count, char **words)
         *ring = h.ring;
         fprintf(out, "\"list(h->head, next).id\": [%s], \"list(h->head, next).name\": [%s], "
                 "\"list(h->ring, next).id\": [%s], \"list(h->items, item, link).key\": [%s], "
-                "\"list(h->bucket, item, hash).tag\": [%s]}\n", ids, names, ids, keys, tags);
+                "\"list(h->items, item, link).box\": [%s], "
+                "\"list(h->bucket, item, hash).tag\": [%s]}\n", ids, names, ids, keys, boxes, tags);
         look(&h);
     }
     fclose(out);
     return 0;
 }
-"""
+"""  # noqa: E501
 
 LONG_TEXT = r"""
 #include <string.h>

@@ -43,6 +43,7 @@ from fetchc.tracer.decode import ShapeMakers, reader
 from fetchc.tracer.display_values import CutList, CutString
 from fetchc.tracer.events import COMM, EventValue, Plan
 from fetchc.tracer.guards import HIGHEST, LOWEST
+from fetchc.tracer.list_values import Copied, copied_row
 from fetchc.tracer.record_reader import value_reader
 from fetchc.tracer.string_values import decoded
 from fetchc.tracer.value_shapes import (
@@ -307,6 +308,20 @@ def test_they_are_shown(piece: tuple[int, int, int], label: str) -> None:
     assert found is not None or faults or label != "text"
 
 
+@pytest.mark.parametrize(("room", "read"), [(118, 118), (118, 56), (112, 112), (28, 28), (20, 20)])
+def test_a_room_that_ends_in_an_element_cuts_the_list(room: int, read: int) -> None:
+    data = struct.pack("<I", 4 | read << 16) + bytes(read)
+    faults: list[str] = []
+    numbers = copied_row(
+        Copied(0, room), lambda data, raw, faults: list(range(len(raw) // 28)), 28, "v"
+    )
+    shown = numbers(data, faults, 0, 40)
+    whole, missing = read // 28, room // 28 - read // 28
+    assert shown == [*range(whole), *[None] * missing]
+    assert isinstance(shown, CutList)
+    assert faults == [f"v[{index}]" for index in range(whole, whole + missing)]
+
+
 def one_by_one(start: int, index: int) -> tuple[dict[str, Any] | None, list[str]]:
     """What is shown of an element: two numbers, and a string that begins with them; its faults.
 
@@ -426,6 +441,26 @@ def test_a_text_can_be_longer_than_a_fetch_arg_has_it(
     longest = text_rooms(program, bpf_rules(version))[-1]
     assert (len(raw) < longest) == whole
     assert record(program, state, longest).texts == (b"x" * length,)
+
+
+@pytest.mark.parametrize("version", sorted(SLEEPABLE))
+@pytest.mark.parametrize("limit", [1, 63, 64, 511, 1000, 4096])
+@pytest.mark.parametrize("full", [True, False])
+def test_a_full_array_behind_which_no_memory_is_is_a_text(
+    version: tuple[int, int], limit: int, full: bool
+) -> None:
+    characters = b"x" * (limit if full else limit // 2)
+    end = Memory({HOLE - limit: characters.ljust(limit, b"\0")})
+    state = State({"di": HOLE - limit}, end.read, 0, b"task")
+    for within, faulted in ((limit, False), (None, full)):
+        text = Contents(Deref(Register("di"), 0), None, 5000, within)
+        program = steps_of([_COMM, ("f", Fetch(text, Text()))], "sp", "ax")
+        data, _ = run(program, state, version, not SLEEPABLE[version])
+        steps = record(program, state, text_rooms(program, bpf_rules(version))[-1])
+        wanted = b"" if faulted else characters
+        ((raw, failed),) = found_in(program, data)
+        assert (raw.rstrip(b"\0"), failed) == (wanted, faulted)
+        assert (steps.texts[0] or b"", bool(steps.faults)) == (wanted, faulted)
 
 
 def test_a_copy_that_ends_elsewhere_is_noticed() -> None:
