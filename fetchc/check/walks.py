@@ -36,6 +36,8 @@ from fetchc.syntax.expression_parser import as_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Typed
     from fetchc.program.types import Type
@@ -422,9 +424,8 @@ def _embedded(
     except CompileError:
         first = members.named_member(checker, of_head, "first", head.span)
         stop = None
-    steps = tuple([tree.FieldStep(name, path.span) for name in _names(path)])
     start = cursor(checker, link.type, span)
-    whole = container_of(checker, start, holder, tree.Path(steps, path.span), span)
+    whole = container_of(checker, start, holder, _path(_names(path), path.span), span)
     element = Pointee(whole, holder, span)
     return element, Walked(Linked(first, following, stop, None), MOST, span)
 
@@ -630,11 +631,15 @@ def _most(checker: Checker, base: Typed, node: tree.Range) -> int:
 
 def offset(checker: Checker, holder: TypeId, path: tuple[str | int, ...], span: Span) -> int:
     """The offset of what ``path`` leads to in an object of the type ``holder``, in bytes."""
+    return offset_of(checker, holder, _path(path, span), span).value
+
+
+def _path(names: Iterable[str | int], span: Span) -> tree.Path:
     steps = [
         tree.IndexStep(one, span) if isinstance(one, int) else tree.FieldStep(one, span)
-        for one in path
+        for one in names
     ]
-    return offset_of(checker, holder, tree.Path(tuple(steps), span), span).value
+    return tree.Path(tuple(steps), span)
 
 
 def at_path(checker: Checker, node: Typed, path: tuple[str | int, ...], span: Span) -> Typed:
@@ -670,18 +675,17 @@ def pointer_target(checker: Checker, pointer: Typed, span: Span | None = None) -
 
 
 def _member(checker: Checker, element: Typed, path: tree.Expression) -> Typed:
-    for name in _names(path):
-        element = members.named_member(checker, element, name, path.span)
-    return element
+    return at_path(checker, element, _names(path), path.span)
 
 
-def _names(path: tree.Expression) -> list[str]:
+def _names(path: tree.Expression) -> tuple[str | int, ...]:
     match path:
         case tree.Name(text=text, line=None):
-            return [text]
+            return (text,)
         case tree.Member(base=base, name=name, arrow=False):
-            return [*_names(base), name]
+            return (*_names(base), name)
+        case tree.Index(base=base, index=int() as index, further=()):
+            return (*_names(base), index)
         case _:
-            raise reject(
-                "FC0302", "this is not the name of a member", path.span, "`next`, or `link.next`"
-            )
+            what = "this is not the name of a member"
+            raise reject("FC0302", what, path.span, "`next`, `link.next` or `links[0]`")

@@ -50,7 +50,7 @@ C = r"""
 struct list_head { struct list_head *next, *prev; };
 struct hlist_node { struct hlist_node *next, **pprev; };
 struct hlist_head { struct hlist_node *first; };
-struct node { struct node *next; int id; const char *name; };
+struct node { struct node *next; int id; const char *name; struct node *skip[2]; };
 struct box { char path[200]; short rows[50]; };
 struct item { long key; struct list_head link; struct hlist_node hash; char tag[6]; struct box box; };
 struct holder { struct node *head, *ring; struct list_head items; struct hlist_head bucket; };
@@ -64,14 +64,15 @@ int main(int count, char **words)
         struct holder h = {0};
         int many = call ? rand() % (call * call * 3 + 2) : 0;
         h.items.next = h.items.prev = &h.items;
-        struct node **end = &h.head, **ring = &h.ring;
+        struct node **end = &h.head, **ring = &h.ring, *last = 0;
         fprintf(out, "{");
         char *ids = calloc(1, 4000), *names = calloc(1, 20000), *keys = calloc(1, 4000);
         char *tags = calloc(1, 4000), *boxes = calloc(1, 40000);
         for (int n = 0; n < many; n++) {
             struct node *one = calloc(1, sizeof *one), *two = calloc(1, sizeof *two);
             struct item *item = calloc(1, sizeof *item);
-            *end = one; end = &one->next; *ring = two; ring = &two->next;
+            if (last) last->skip[1] = one;
+            last = *end = one; end = &one->next; *ring = two; ring = &two->next;
             one->id = two->id = rand() - RAND_MAX / 2;
             memset(text, 'a' + n % 26, sizeof text); text[rand() % (n % 9 ? 20 : 100)] = 0;
             one->name = n % 7 ? strdup(text) : 0;
@@ -96,9 +97,10 @@ int main(int count, char **words)
         }
         *ring = h.ring;
         fprintf(out, "\"list(h->head, next).id\": [%s], \"list(h->head, next).name\": [%s], "
+                "\"list(h->head, skip[1]).id\": [%s], "
                 "\"list(h->ring, next).id\": [%s], \"list(h->items, item, link).key\": [%s], "
                 "\"list(h->items, item, link).box\": [%s], "
-                "\"list(h->bucket, item, hash).tag\": [%s]}\n", ids, names, ids, keys, boxes, tags);
+                "\"list(h->bucket, item, hash).tag\": [%s]}\n", ids, names, ids, ids, keys, boxes, tags);
         look(&h);
     }
     fclose(out);
