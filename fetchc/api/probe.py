@@ -6,7 +6,7 @@ from _thread import RLock
 
 from fetchc.api import expect_all, given
 from fetchc.diag.diagnostic import CompileError, reject
-from fetchc.driver.compile import Compiled, compile_argument
+from fetchc.driver.compile import Compiled, compile_argument, varies
 from fetchc.driver.probe_points import PointRequest, find_site
 from fetchc.syntax.expression_parser import parse_argument
 from fetchc.syntax.tree import VARIABLE_GROUPS
@@ -105,12 +105,15 @@ class Argument:
         return body
 
     def _require_fetchargs(self) -> None:
-        if any(part.entry for part in (self._bare or self.whole).parts):
+        parts = (self._bare or self.whole).parts
+        if any(part.entry for part in parts):
             raise reject(
                 "FC0314",
                 f"`{self.expression}` walks a container, and a fetch-arg has no loop",
                 help="`fetchc trace` and `--format bpf-c` walk it",
             )
+        if not all(part.body for part in parts):
+            raise varies()
 
     @property
     def at_one_address(self) -> str:

@@ -6,7 +6,17 @@ from fetchc.check.checker import Checker
 from fetchc.check.probe_site import ProbePoint
 from fetchc.check.typed_tree import AssumedCount, Constant
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
-from fetchc.ir.fetch import Bits, Decode, Fetch, Scalar, ThreadPointer, Word, body, chain
+from fetchc.ir.fetch import (
+    Bits,
+    Decode,
+    ElementAddress,
+    Fetch,
+    Scalar,
+    ThreadPointer,
+    Word,
+    body,
+    chain,
+)
 from fetchc.ir.fetch_rules import verify
 from fetchc.lower.arguments import lower
 from fetchc.record import Record
@@ -21,14 +31,15 @@ if TYPE_CHECKING:
     from fetchc.syntax.tree import Argument, Format
     from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["Compiled", "Part", "accepted", "compile_argument", "for_kernel"]
+__all__ = ["Compiled", "Part", "accepted", "compile_argument", "for_kernel", "varies"]
 
 
 class Part(Record):
     """One fetch-arg of an argument: the value, a companion, or a member of a whole.
 
-    Where the fetch is a walk, ``entry`` is what is fetched of each of its entries, by name; there
-    is no fetch-arg then, nor of a thread-local variable, and ``body`` is empty.
+    ``body`` is empty where no fetch-arg is the value: of a walk, of which ``entry`` is what is
+    fetched of each entry, by name, of an element whose place is computed, and of a thread-local
+    variable.
     """
 
     suffix: str
@@ -74,10 +85,8 @@ def compile_argument(
     node = checker.check(argument.expression)
     if checker.walk is not None and not computes:
         raise _walked(checker.walk)
-    if checker.index is not None:
-        what = "a fetch-arg cannot compute the place of an element"
-        help = "`fetchc trace` reads it: an eBPF program computes the place"
-        raise reject("FC0314", what, checker.index, "this index varies", help=help)
+    if checker.index is not None and not computes:
+        raise varies(checker.index)
     if checker.walk is not None:
         part = _elements(checker, checker.walk, node, argument.format)
         type = checker.spell(node.type)
@@ -95,14 +104,15 @@ def compile_argument(
     parts = []
     for one in lowered:
         fetch = one.fetch if argument.format is not None else for_kernel(one.fetch, kernel)
-        alone = computes and isinstance(chain(fetch.value)[0], ThreadPointer)
-        if not alone:
+        start = chain(fetch.value)[0]
+        bodiless = computes and isinstance(start, ElementAddress | ThreadPointer)
+        if not bodiless:
             accepted(found, fetch, kernel, span)
         parts.append(
             Part(
                 one.suffix,
                 fetch,
-                "" if alone else body(fetch),
+                "" if bodiless else body(fetch),
                 one.decode,
                 checker.spell(one.type),
                 one.companion,
@@ -166,6 +176,13 @@ def _walked(walk: Walked) -> CompileError:
         help += "; without `list` the array is a fetch-arg"
     what = "the elements are found one after the other, and a fetch-arg has no loop"
     return reject("FC0314", what, walk.span, "has to be walked", help=help)
+
+
+def varies(index: Span | None = None) -> CompileError:
+    """FC0314: an index is known when the program runs."""
+    what = "a fetch-arg cannot compute the place of an element"
+    help = "`fetchc trace`, `--format bpftrace` and `--format bpf-c` compute the place"
+    return reject("FC0314", what, index, "this index varies", help=help)
 
 
 def for_kernel(fetch: Fetch, kernel: Kernel) -> Fetch:

@@ -9,6 +9,7 @@ from string import Template
 
 from fetchc.diag.diagnostic import reject
 from fetchc.emit.c_calculations import Expression, Statements, c_type, either
+from fetchc.emit.c_steps import StepWriter, indented, total
 from fetchc.ir.arithmetic import Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Absolute,
@@ -35,7 +36,8 @@ from fetchc.ir.fetch import (
     Word,
     chain,
 )
-from fetchc.ir.steps import COMM_BYTES
+from fetchc.ir.step_lowering import filter_steps
+from fetchc.ir.steps import COMM_BYTES, LoadBias, ReadCursor, ReadRegister, Require
 from fetchc.record import Record, assert_never
 from fetchc.target.machines import table
 
@@ -47,8 +49,9 @@ if TYPE_CHECKING:
     from fetchc.diag.diagnostic import CompileError
     from fetchc.emit.output_formats import Event, Item
     from fetchc.ir.fetch import Value
+    from fetchc.ir.steps import Step
 
-__all__ = ["Member", "Values", "filled", "total"]
+__all__ = ["Member", "Values", "filled"]
 
 _FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 
@@ -119,6 +122,8 @@ class Values:
         # Variables with what the members of the context hold: clang would compute addresses of
         # members for several reads at once, and the verifier refuses a read by such an address.
         self.registers: dict[str, str] = {}
+        # Variables with addresses that are computed, each with the statements that do it.
+        self._elements: dict[ElementAddress, tuple[str, str]] = {}
         self.names = {one.name: one.name + "_" * (one.name in text["reserved"]) for one in items}
         self._lengths = [one.length for one in items]
 
@@ -148,10 +153,10 @@ class Values:
         """The statements that read those members."""
         # A string comes after its length, which says how much is read.
         ordered = sorted(bits, key=lambda bit: self.members[bit].item.length is not None)
-        return [self.read(bit) for bit in ordered]
+        found = [self._statements(bit) for bit in ordered]
+        return [*[computed for _, computed in self._elements.values()], *found]
 
-    def read(self, bit: int) -> str:
-        """The statements that read that member."""
+    def _statements(self, bit: int) -> str:
         member = self.members[bit]
         return self._computed(bit, member) if member.operands else self._read(bit, member.item)
 
@@ -218,7 +223,17 @@ class Values:
         if not loaded:
             if isinstance(store, Array | Text | Symbol):
                 raise self._cannot(item, "it is in no memory")
-            return f"    {name} = {self._number(item, store, address)};"
+            number = self._number(item, store, address)
+            if isinstance(item.fetch.value, ElementAddress):
+                return filled(
+                    "address",
+                    holder=self._holder,
+                    name=name,
+                    bit=bit,
+                    address=address,
+                    value=number,
+                )
+            return f"    {name} = {number};"
         if item.length is not None:
             length = [one.item.name for one in self.members].index(item.length)
             return filled(
@@ -266,7 +281,8 @@ class Values:
     def _address(self, item: Item) -> tuple[str, bool]:
         # What is at the end of the chain: an address to read at, or the value itself.
         base, loads = chain(item.fetch.value, self._event.word_bytes)
-        if any(abs(load.offset) > _FARTHEST for load in loads[1:]):
+        behind = loads[not isinstance(base, ElementAddress) :]
+        if any(abs(load.offset) > _FARTHEST for load in behind):
             raise self._cannot(item, "it is too far behind a pointer")
         address = self.base(item, base)
         for load in loads[:-1]:
@@ -317,7 +333,8 @@ class Values:
         kind, name = c_type(number), statements.named("operand")
         if not loaded:
             lines.append(f"{kind} {name} = {self._number(item, store, address)};")
-            return Expression(name, number), ""
+            missing = isinstance(item.fetch.value, ElementAddress)
+            return Expression(name, number), f"{address} == NOWHERE" if missing else ""
         if index:
             address = f"{address} + {index} * sizeof({name})"
         unread = statements.named("unread")
@@ -343,6 +360,8 @@ class Values:
     def base(self, item: Item, base: Value) -> str:
         """The expression of what a chain of loads begins at; ``item`` is the value it is for."""
         match base:
+            case ElementAddress():
+                return self._element(item, base)
             case Cursor(number) if number < len(self._places):
                 self.places_used.add(self._places[number])
                 return self._places[number]
@@ -365,12 +384,42 @@ class Values:
             case ThreadPointer(word):
                 distance = "" if word is None else f" + distance({self.base(item, word)})"
                 return f"thread_storage(){distance}"
-            case (
-                Comm() | KernelValue() | Deref() | ElementAddress() | Cursor() | Walk() | Contents()
-            ):
+            case Comm() | KernelValue() | Deref() | Cursor() | Walk() | Contents():
                 raise self._cannot(item, "the kernel alone has it")
             case _:
                 assert_never(base)
+
+    def _element(self, item: Item, element: ElementAddress) -> str:
+        # The variable with the address; NOWHERE where the element is out of range.
+        if element in self._elements:
+            return self._elements[element][0]
+        registers = self._arch["stack_pointer"]["register"], self._arch["result"]["register"]
+        *steps, last = filter_steps(element.address, *registers).steps
+        assert isinstance(last, Require)
+        writer = StepWriter(steps, (last.value,), lambda step: self.start(item, step))
+        lines = writer.lines(0, len(steps))
+        name = f"element{len(self._elements) + 1}"
+        computed = filled(
+            "element" if lines else "element_always",
+            name=name,
+            text=" ".join(item.text.split()),
+            statements="\n".join(indented(indented(lines))),
+            address=writer.text(last.value),
+        )
+        self._elements[element] = name, computed
+        return name
+
+    def start(self, item: Item, step: Step) -> str:
+        """The expression of what a step begins at; ``item`` is the value it is for."""
+        match step:
+            case ReadCursor(number=number):
+                return self.base(item, Cursor(number))
+            case ReadRegister(name=name):
+                return self.base(item, Register(name))
+            case LoadBias():
+                return self.base(item, Image(0))
+            case _:
+                raise self._cannot(item, "the kernel alone has it")
 
     def _register(self, item: Item, name: str) -> str:
         if name not in self.machine["registers"]:
@@ -399,8 +448,3 @@ def _number_of(item: Item, store: Word | Scalar | Char | Bits) -> Number:
             return Number(container, item.decode.signed)
         case _:
             assert_never(store)
-
-
-def total(base: str, offset: int) -> str:
-    """The sum of an expression and a constant."""
-    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base

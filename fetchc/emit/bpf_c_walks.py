@@ -11,28 +11,17 @@ of all words of the entries is the same after both walks.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from fetchc.diag.diagnostic import reject
-from fetchc.emit.bpf_c_values import Values, filled, total
-from fetchc.ir.fetch import Fetch, Image, Register, Word
+from fetchc.emit.bpf_c_values import Values, filled
+from fetchc.emit.c_steps import StepWriter, indented
+from fetchc.ir.fetch import Fetch, Word
 from fetchc.ir.step_lowering import steps_of
-from fetchc.ir.steps import (
-    Arithmetic,
-    Constant,
-    LoadBias,
-    Loop,
-    ReadCursor,
-    ReadMemory,
-    ReadRegister,
-    Select,
-    operands,
-)
+from fetchc.ir.steps import Constant, Loop, ReadCursor, ReadMemory
 from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from fetchc.emit.output_formats import Event, Item
     from fetchc.ir.fetch import Walk
@@ -41,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["WalkWriter"]
 
 _FOLLOWED = 48  # rounds of a walk, where the verifier follows each: as those of emit.bpf_walks
-_HALF = 1 << 63
-_PLAIN = 1 << 31  # from there on, a constant of C needs a suffix
 
 
 class WalkWriter:
@@ -116,15 +103,15 @@ class WalkWriter:
             if name in self._of_entry.places_used
         ]
         used = [loop.end, loop.found, *[value for _, value in places], *loop.next]
-        steps = _Statements(loop.body, used, self._start)
+        steps = StepWriter(loop.body, used, self._start)
         reads = [isinstance(one, ReadMemory) for one in loop.body]
         lines = ["    bool unread = false;", ""] if any(reads) else []
-        lines += _indented(steps.lines(0, loop.tested))
+        lines += indented(steps.lines(0, loop.tested))
         unread = filled("walk_unread", bit=self._bit)
         if any(reads[: loop.tested]):
             lines.append(unread)
         lines.append(filled("walk_ended", end=steps.text(loop.end), ended=self._own["ended"]))
-        lines += _indented(steps.lines(loop.tested, len(loop.body)))
+        lines += indented(steps.lines(loop.tested, len(loop.body)))
         if any(reads[loop.tested :]):
             lines.append(unread)
         entry = [f"    __u64 {name} = {steps.text(value)};" for name, value in places]
@@ -134,7 +121,7 @@ class WalkWriter:
             lines += ["", *entry]
         else:
             found = steps.text(loop.found)
-            lines += ["", f"    if ({found}) {{", *_indented(entry), "    }"]
+            lines += ["", f"    if ({found}) {{", *indented(entry), "    }"]
         return filled(
             "walk_round",
             program=self._program,
@@ -160,9 +147,9 @@ class WalkWriter:
         if loop.count is not None:
             return [*lines, "", f"    if (number >= {loop.most})", "        return 1;", *record]
         lines += ["", f"    e->{own['count']}++;", f"    if (number < {loop.most}) {{"]
-        return [*lines, *_indented(record), "    }"]
+        return [*lines, *indented(record), "    }"]
 
-    def _advance(self, steps: _Statements) -> Iterator[str]:
+    def _advance(self, steps: StepWriter) -> Iterator[str]:
         # The words of the next round.
         own = [ReadCursor(number + len(self._places)) for number in range(len(self._cursors))]
         moved = [
@@ -192,7 +179,7 @@ class WalkWriter:
     def walk(self, loops: bool) -> str:
         """The function that walks from the start; ``loops``: the kernel has bpf_loop."""
         loop, own = self._loop, self._own
-        begin = _Statements(loop.begin, loop.start, self._start)
+        begin = StepWriter(loop.begin, loop.start, self._start)
         lines = begin.lines(0, len(loop.begin))
         lines += [
             f"{cursor} = {begin.text(value)};"
@@ -200,7 +187,7 @@ class WalkWriter:
         ]
         kept = [one for one in (loop.count, loop.version, loop.writing) if one is not None]
         before, after = (
-            _Statements(loop.check, kept, self._start, stem) for stem in ("before_", "after_")
+            StepWriter(loop.check, kept, self._start, stem) for stem in ("before_", "after_")
         )
         lines += before.lines(0, len(loop.check))
         again = after.lines(0, len(loop.check))
@@ -234,8 +221,8 @@ class WalkWriter:
             name=self._name,
             context=self._values.machine["structure"],
             registers=self._values.declared_registers() or "    (void)ctx;\n",
-            begin="\n".join(_indented(lines)),
-            rounds="\n".join(_indented(_indented([call, *again]))),
+            begin="\n".join(indented(lines)),
+            rounds="\n".join(indented(indented([call, *again]))),
             bit=self._bit,
         )
 
@@ -247,128 +234,14 @@ class WalkWriter:
             **self._own,
             entry=self._entry,
             name=self._name,
-            printed="\n".join(_indented("\n".join(printed).split("\n"))),
+            printed="\n".join(indented("\n".join(printed).split("\n"))),
         )
 
     def _start(self, step: Step) -> str:
         # What steps compute with.
-        match step:
-            case ReadCursor(number=number):
-                return self._cursors[number - len(self._places)]
-            case ReadRegister(name=name):
-                return self._values.base(self._item, Register(name))
-            case LoadBias():
-                return self._values.base(self._item, Image(0))
-            case _:
-                raise AssertionError(f"no step of a walk: {step!r}")
-
-
-class _Statements:
-    """Steps as statements, with a variable for what is read, and for what is used twice.
-
-    ``used`` are the values that are wanted of them; ``start`` gives what a step begins at.
-    """
-
-    def __init__(
-        self,
-        steps: Sequence[Step],
-        used: Sequence[int],
-        start: Callable[[Step], str],
-        prefix: str = "",
-    ) -> None:
-        self._steps = steps
-        self._start = start
-        self._prefix = prefix
-        self._uses = Counter(used)
-        for position in range(len(steps) - 1, -1, -1):
-            if self._uses[position]:
-                self._uses.update(operands(steps[position]))
-        self._names: dict[int, str] = {}
-
-    def lines(self, low: int, high: int) -> list[str]:
-        """The statements of the steps ``low`` to ``high``."""
-        lines: list[str] = []
-        for position in range(low, high):
-            step = self._steps[position]
-            if not self._uses[position]:
-                continue
-            if isinstance(step, ReadMemory):
-                name = self._named(position, "loaded")
-                address = total(self.operand(step.base), step.offset)
-                if step.when is not None:
-                    lines.append(f"if ({self.text(step.when)})")
-                read = f"unread |= read(&{name}, {step.size}, {address});"
-                lines.insert(len(lines) - (step.when is not None), f"__u64 {name} = 0;")
-                lines.append("    " * (step.when is not None) + read)
-            elif isinstance(step, Arithmetic | Select) and self._uses[position] > 1:
-                kind = "bool" if self._is_truth(position) else "__u64"
-                text = self.text(position)
-                lines.append(f"{kind} {self._named(position, 'value')} = {text};")
-        return lines
-
-    def _named(self, position: int, stem: str) -> str:
-        stem = self._prefix + stem
-        number = 1 + sum([one.startswith(stem) for one in self._names.values()])
-        name = self._names[position] = f"{stem}{number}"
-        return name
-
-    def operand(self, position: int) -> str:
-        """The expression of a value, as an operand of another one."""
-        text = self.text(position)
-        return f"({text})" if " " in text or text.startswith("!") else text
-
-    def text(self, position: int) -> str:
-        """The expression of a value."""
-        if position in self._names:
-            return self._names[position]
-        match self._steps[position]:
-            case Constant(value=value):
-                return str(value) if value < _PLAIN else f"{value:#x}ULL"
-            case Select(condition=condition, nonzero=nonzero, zero=zero):
-                both = self.operand(nonzero), self.operand(zero)
-                return f"{self.operand(condition)} ? {both[0]} : {both[1]}"
-            case Arithmetic() as step:
-                return self._arithmetic(step)
-            case step:
-                return self._start(step)
-
-    def _is_truth(self, position: int) -> bool:
-        match self._steps[position]:
-            case Constant(value=value):
-                return value in (0, 1)
-            case Arithmetic(operation="eq" | "lt"):
-                return True
-            case Arithmetic(operation="and" | "or", left=left, right=right):
-                return self._is_truth(left) and self._is_truth(right)
-            case _:
-                return False
-
-    def _arithmetic(self, step: Arithmetic) -> str:
-        operation, left, right = step.operation, self.operand(step.left), self.operand(step.right)
-        constant = self._steps[step.right]
-        number = constant.value if isinstance(constant, Constant) else None
-        if operation in ("lsh", "rsh", "arsh"):
-            count = right if number is not None else f"({right} & 63)"
-            if operation == "arsh":
-                return f"(__u64)((__s64){left} >> {count})"
-            if isinstance(self._steps[step.left], Constant) or self._is_truth(step.left):
-                left = f"(__u64){left}"
-            return f"{left} {'<<' if operation == 'lsh' else '>>'} {count}"
-        if operation == "eq" and number == 0 and self._is_truth(step.left):
-            return f"!{left}"
-        if operation == "add" and number is not None and number >= _HALF:
-            return total(left, number - 2 * _HALF)
-        if operation == "div" and number is None:
-            return f"{right} ? {left} / {right} : 0"
-        if operation in ("and", "or") and self._is_truth(step.left) and self._is_truth(step.right):
-            return f"{left} {'&&' if operation == 'and' else '||'} {right}"
-        return f"{left} {_OPERATORS[operation]} {right}"
-
-
-_OPERATORS = {
-    "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^",
-    "eq": "==", "lt": "<",
-}  # fmt: skip
+        if isinstance(step, ReadCursor):
+            return self._cursors[step.number - len(self._places)]
+        return self._values.start(self._item, step)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -377,7 +250,3 @@ def _free(name: str, taken: set[str]) -> str:
         name += "_"
     taken.add(name)
     return name
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" if line else "" for text in lines for line in text.split("\n")]

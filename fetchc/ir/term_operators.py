@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPARISONS",
     "MASK",
+    "NOWHERE",
     "Numeral",
     "added",
     "both",
@@ -39,7 +40,7 @@ __all__ = [
 
 MASK = (1 << 64) - 1
 _TOP = 1 << 63
-_NOWHERE = MASK  # an address that has no memory
+NOWHERE = MASK  # an address that has no memory
 _LARGE = 1 << 31  # bytes of a container; sums of some such products are exact
 _WORD = Number(64, True)
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -317,7 +318,7 @@ def fails_where(wrong: Term, found: Numeral, when: Term | None) -> Numeral:
     """``found``, which fails where ``wrong``, 0 or 1, and ``when`` are not 0."""
     if wrong == 0:
         return found
-    failed = Part(_NOWHERE, 0, 1, both(when, wrong))
+    failed = Part(NOWHERE, 0, 1, both(when, wrong))
     return Numeral(calculate("or", found.term, failed), found.number)
 
 

@@ -25,6 +25,7 @@ __extension__ unsigned short lab_done_semaphore __attribute__((used, section(".p
 struct item {
     unsigned low : 3; int mid : 5; int row[3]; const char *name; char full[4]; struct item *next;
 };
+const char *const words[2] = { "no", "yes" };
 struct item global = { 1, 2, { 5, 6, 7 }, "global", "gggg", 0 };
 __attribute__((noipa)) long work(struct item *it, int n)
 {
@@ -51,6 +52,7 @@ _ASKED: tuple[tuple[str, bool, tuple[str, ...]], ...] = (
         (
             "n", "row=it->row", "name=it->name", "full=it->full", "low=it->low", "mid=it->mid",
             "next=it->next->name", "far=it->next->row[2]", "g=global.row[1]",
+            "word=words[n + 4]", "at=it->next[n + 4].row[1]",
             "sum=n + it->next->row[2] / it->mid", "more=n > it->row[1] || it->next->low",
         ),
     ),

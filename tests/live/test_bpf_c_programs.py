@@ -38,6 +38,7 @@ struct item {
     char kind; unsigned low : 3; int mid : 5; struct pair pair; int row[3];
     const char *name; char full[4]; struct item *next; double d;
 };
+struct pair pairs[2] = { { 1, 2 }, { 3, 4 } };
 struct item global = { 'g', 1, 2, { 3, 4 }, { 5, 6, 7 }, "global", "gggg", 0, 1.5 };
 const char *later = "a text in a page that nobody has read yet";
 __attribute__((noipa)) long work(struct item *it, int n) { return n * 3L + it->row[0]; }
@@ -55,6 +56,8 @@ int main(void)
 OF_C = (
     "n", "x=it->pair.x", "y=it->pair.y", "row=it->row", "name=it->name", "full=it->full",
     "low=it->low", "mid=it->mid", "next=it->next->name", "far=it->next->row[2]",
+    "pair=pairs[n - 5].y", "at=it->next[n + 4].mid",
+    "sum=pairs[n - 5].y + it->next[n + 4].row[2]", "first=&it->next[n + 4] == it->next",
     "int=global.pair.y", "more=n * 2 > it->row[1] ? it->mid - 1 : it->next->low",
 )  # fmt: skip
 GO = """

@@ -29,7 +29,7 @@ PROBE = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kern
         ("r->list.i", "name it in one element: `e[0].i`; `fetchc trace` has all: `list(e).i`"),
         (
             "r->list[depth].i",
-            "`fetchc trace` reads it: an eBPF program computes the place",
+            "`fetchc trace`, `--format bpftrace` and `--format bpf-c` compute the place",
         ),
         (
             'r->list["a"]',
