@@ -64,7 +64,8 @@ def write(events: Sequence[Event]) -> Written:
             help="use `--format bpftrace`, or name a newer one: `--kernel 5.8`",
         )
     groups = _groups(events, features)
-    programs = [_Program(group) for group in groups]
+    walks: set[str] = set()
+    programs = [_Program(group, walks) for group in groups]
     texts = [one.text("loop" in rules.helpers) for one in programs]
     sleepable = "_sleepable" * ("sleepable" in features)
     helpers: list[str] = []
@@ -153,9 +154,9 @@ def _loaders(programs: Sequence[_Program]) -> str:
 
 
 class _Program:
-    """The structure and the program of one group."""
+    """The structure and the program of one group; ``walks`` are the names of the file's walks."""
 
-    def __init__(self, group: _Group) -> None:
+    def __init__(self, group: _Group, walks: set[str]) -> None:
         self.group = group
         event = group.events[0]
         data = table("backend/libbpf")
@@ -184,7 +185,7 @@ class _Program:
         for bit, member in enumerate(self._values.members):
             walk = member.item.fetch.value
             if isinstance(walk, Walk):
-                parts = self._values.names, member.item, walk, bit
+                parts = self._values.names, member.item, walk, bit, walks
                 self._walks[bit] = WalkWriter(event, group.name, *parts)
 
     def text(self, loops: bool) -> str:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from fetchc.ir.fetch import Value
     from fetchc.ir.steps import Step
 
-__all__ = ["Member", "Values", "filled"]
+__all__ = ["Member", "Values", "filled", "free_name"]
 
 _FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 
@@ -64,6 +64,14 @@ def filled(text: str, /, **values: object) -> str:
     """A string of targets/backend/libbpf.toml with these values."""
     template: str = table("backend/libbpf")["text"][text]
     return Template(template.removeprefix("\n")).substitute(values)
+
+
+def free_name(name: str, taken: set[str]) -> str:
+    """A name that is not ``taken``, which has it then."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
 
 
 class Member(Record):
@@ -122,9 +130,16 @@ class Values:
         # Variables with what the members of the context hold: clang would compute addresses of
         # members for several reads at once, and the verifier refuses a read by such an address.
         self.registers: dict[str, str] = {}
-        # Variables with addresses that are computed, each with the statements that do it.
-        self._elements: dict[ElementAddress, tuple[str, str]] = {}
-        self.names = {one.name: one.name + "_" * (one.name in text["reserved"]) for one in items}
+        # Variables with addresses of elements, of the member before and of this one; and how many
+        # there are. The verifier follows the program for each way that those it needs later have
+        # come about: it needs none for long.
+        self._before: dict[ElementAddress, str] = {}
+        self._elements: dict[ElementAddress, str] = {}
+        self._count = 0
+        self._lines: list[str] = []
+        taken = set(text["reserved"])
+        listed = dict.fromkeys([one.name for one in items])
+        self.names = {name: free_name(name, taken) for name in listed}
         self._lengths = [one.length for one in items]
 
     def declared(self, bit: int) -> str:
@@ -151,14 +166,24 @@ class Values:
 
     def reads(self, bits: Sequence[int]) -> list[str]:
         """The statements that read those members."""
-        # A string comes after its length, which says how much is read.
-        ordered = sorted(bits, key=lambda bit: self.members[bit].item.length is not None)
-        found = [self._statements(bit) for bit in ordered]
-        return [*[computed for _, computed in self._elements.values()], *found]
+        self._lines = []
+        for bit in self._ordered(bits):
+            member = self.members[bit]
+            self._before, self._elements = self._elements, {}
+            read = self._computed(bit, member) if member.operands else self._read(bit, member.item)
+            self._lines.append(read)
+        return self._lines
 
-    def _statements(self, bit: int) -> str:
-        member = self.members[bit]
-        return self._computed(bit, member) if member.operands else self._read(bit, member.item)
+    def _ordered(self, bits: Sequence[int]) -> Iterator[int]:
+        # A text comes after its length, which says how much is read.
+        numbers = {self.members[bit].item.name: bit for bit in bits}
+        texts = {self.members[bit].item.length: bit for bit in bits}
+        for bit in bits:
+            length, name = self.members[bit].item.length, self.members[bit].item.name
+            if length is None or length not in numbers:
+                yield bit
+            if length is None and name in texts:
+                yield texts[name]
 
     def printed(self, bit: int) -> str:
         """The statements of the loader that print that member."""
@@ -391,22 +416,26 @@ class Values:
 
     def _element(self, item: Item, element: ElementAddress) -> str:
         # The variable with the address; NOWHERE where the element is out of range.
-        if element in self._elements:
-            return self._elements[element][0]
+        known = self._elements.get(element) or self._before.get(element)
+        if known is not None:
+            self._elements[element] = known
+            return known
         registers = self._arch["stack_pointer"]["register"], self._arch["result"]["register"]
         *steps, last = filter_steps(element.address, *registers).steps
         assert isinstance(last, Require)
         writer = StepWriter(steps, (last.value,), lambda step: self.start(item, step))
         lines = writer.lines(0, len(steps))
-        name = f"element{len(self._elements) + 1}"
-        computed = filled(
-            "element" if lines else "element_always",
-            name=name,
-            text=" ".join(item.text.split()),
-            statements="\n".join(indented(indented(lines))),
-            address=writer.text(last.value),
+        self._count += 1
+        name = self._elements[element] = f"element{self._count}"
+        self._lines.append(
+            filled(
+                "element" if lines else "element_always",
+                name=name,
+                text=" ".join(item.text.split()),
+                statements="\n".join(indented(indented(lines))),
+                address=writer.text(last.value),
+            )
         )
-        self._elements[element] = name, computed
         return name
 
     def start(self, item: Item, step: Step) -> str:

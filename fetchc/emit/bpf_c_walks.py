@@ -12,7 +12,7 @@ of all words of the entries is the same after both walks.
 from __future__ import annotations
 
 from fetchc.diag.diagnostic import reject
-from fetchc.emit.bpf_c_values import Values, filled
+from fetchc.emit.bpf_c_values import Values, filled, free_name
 from fetchc.emit.c_steps import StepWriter, indented
 from fetchc.ir.fetch import Fetch, Word
 from fetchc.ir.step_lowering import steps_of
@@ -33,10 +33,20 @@ _FOLLOWED = 48  # rounds of a walk, where the verifier follows each: as those of
 
 
 class WalkWriter:
-    """Writes one walk; ``bit`` is its fault bit: the walk came to what cannot be read."""
+    """Writes one walk; ``bit`` is its fault bit: the walk came to what cannot be read.
+
+    ``walks`` are the names of those that the file has already: functions have them.
+    """
 
     def __init__(
-        self, event: Event, program: str, names: Mapping[str, str], item: Item, walk: Walk, bit: int
+        self,
+        event: Event,
+        program: str,
+        names: Mapping[str, str],
+        item: Item,
+        walk: Walk,
+        bit: int,
+        walks: set[str],
     ) -> None:
         arch = table(f"arch/{event.machine}")
         registers = arch["stack_pointer"]["register"], arch["result"]["register"]
@@ -49,16 +59,17 @@ class WalkWriter:
         self._name = name = names[item.name]
         taken = set(names.values())
         self._own = {
-            word: _free(f"{name}_{word}", taken)
+            word: free_name(f"{name}_{word}", taken)
             for word in ("count", "entries", "ended", "changed", "sum")
         }
         self._program = program
-        self._entry = f"{program}_{name}_entry"
+        self._stem = free_name(f"{program}_{name}", walks)
+        self._entry = f"{self._stem}_entry"
         places = ("key", "value")[: len(loop.places)] if len(loop.places) > 1 else ("place",)
         self._places = places if loop.places else ()
         stems = [*(() if loop.places else ("place",))]
         stems += [f"word{number}" for number in range(1, len(loop.start) + 1 - len(stems))]
-        self._cursors = [f"e->{_free(f'{name}_{stem}', taken)}" for stem in stems]
+        self._cursors = [f"e->{free_name(f'{name}_{stem}', taken)}" for stem in stems]
         at = self._places or self._cursors[:1]
         self._of_entry = Values(event, item.entry, "entry", at)
         most = table("backend/libbpf")["text"]["most_entry_bytes"]
@@ -125,6 +136,7 @@ class WalkWriter:
         return filled(
             "walk_round",
             program=self._program,
+            walk=self._stem,
             name=self._name,
             text=self._text,
             body="\n".join(lines),
@@ -173,6 +185,7 @@ class WalkWriter:
             **self._own,
             text=self._text,
             program=self._program,
+            walk=self._stem,
             name=self._name,
         )
 
@@ -210,6 +223,7 @@ class WalkWriter:
         call = filled(
             "walk_by_helper" if loops else "walk_by_loop",
             program=self._program,
+            walk=self._stem,
             name=self._name,
             rounds=rounds,
         )
@@ -218,6 +232,7 @@ class WalkWriter:
             **own,
             text=self._text,
             program=self._program,
+            walk=self._stem,
             name=self._name,
             context=self._values.machine["structure"],
             registers=self._values.declared_registers() or "    (void)ctx;\n",
@@ -242,11 +257,3 @@ class WalkWriter:
         if isinstance(step, ReadCursor):
             return self._cursors[step.number - len(self._places)]
         return self._values.start(self._item, step)
-
-
-def _free(name: str, taken: set[str]) -> str:
-    # A name that no other member has.
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name

@@ -25,6 +25,7 @@ from __future__ import annotations
 import re
 
 from fetchc.diag.diagnostic import Diagnostic, reject
+from fetchc.emit.bpftrace_terms import Place, TermWriter, literal, pointer, total
 from fetchc.emit.output_formats import Written
 from fetchc.ir.arithmetic import RULES, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
@@ -82,7 +83,6 @@ _PRINTED = {"u": "%llu", "s": "%lld", "x": "0x%llx"}
 _TEXT = '\\"%s\\"'
 _BYTES = '\\"%r\\"'
 _NAMES = {"u": "uint", "s": "int", "x": "uint"}
-_Place = tuple[str, int, bool]  # an expression, bytes after it, whether it is a program's memory
 
 
 class Shown(Record):
@@ -105,7 +105,17 @@ def shown(
     ``machine`` and ``version`` are of targets/backend/bpftrace.toml. Raises CompileError (FC0514)
     for what bpftrace cannot do.
     """
-    return _Values(item, event, machine, version).all()
+    values = _Values(item, event, machine, version)
+    found = values.all()
+    if item.computed is None and not values.before:
+        return found
+    used = f"{[one.expression for one in found]} {values.before}"
+    before = [(f"$reg_{name}", f'reg("{name}")') for name in dict.fromkeys(_REGISTER.findall(used))]
+    before += [(name, _REGISTER.sub(r"$reg_\1", value)) for name, value in values.before]
+    found = tuple(
+        [one.replaced(expression=_REGISTER.sub(r"$reg_\1", one.expression)) for one in found]
+    )
+    return (found[0].replaced(before=tuple(before)), *found[1:])
 
 
 class _Values:
@@ -116,6 +126,20 @@ class _Values:
         self.event = event
         self.machine = machine
         self.version = version
+        self.before: list[tuple[str, str]] = []  # variables, each with its value
+        self._elements: dict[ElementAddress, str] = {}
+
+    def of(self, item: Item) -> _Values:
+        """The values of another item, with the same variables."""
+        other = _Values(item, self.event, self.machine, self.version)
+        other.before, other._elements = self.before, self._elements
+        return other
+
+    def variable(self, expression: str) -> str:
+        """A variable with that value; its name is one that no other value of the event has."""
+        name = f"${self.item.name}_{len(self.before)}"
+        self.before.append((name, expression))
+        return name
 
     def all(self) -> tuple[Shown, ...]:
         if self.item.computed is not None:
@@ -139,19 +163,19 @@ class _Values:
             case _:
                 return (self._scalar(value, store),)
 
-    def _element(self, start: _Place, element: Scalar | Char | Bits | Text, index: int) -> Shown:
+    def _element(self, start: Place, element: Scalar | Char | Bits | Text, index: int) -> Shown:
         base, offset, user = start
         if isinstance(element, Text):
-            pointer = self._load((base, offset + _WORD_BYTES * index, user))
-            return self._text((pointer, 0, element.user))
+            start_of_text = self._load((base, offset + _WORD_BYTES * index, user))
+            return self._text((start_of_text, 0, element.user))
         place = (base, offset + fixed_bytes(element) * index, user)
         return self._number(place, element)
 
     def _counted(self, value: Value, of_user: bool) -> Shown:
         length = next(each for each in self.event.items if each.name == self.item.length)
-        (count,) = shown(length, self.event, self.machine, self.version)
+        (count,) = self.of(length).all()
         base, offset, user = self.address(value)
-        address = _pointer((base, offset, user or of_user))
+        address = pointer((base, offset, user or of_user))
         if self.item.decode.kind == "bytes":
             # A NUL is a byte like others, and what is no character of ASCII is escaped.
             return Shown(f"buf({address}, {count.expression})", _BYTES, True)
@@ -160,10 +184,10 @@ class _Values:
             characters = f"(uint64)({characters}) + 1"
         return Shown(f"str({address}, {characters})", _TEXT, True)
 
-    def _text(self, place: _Place) -> Shown:
+    def _text(self, place: Place) -> Shown:
         limit = self.item.decode.limit
         bound = "" if limit is None else f", {limit + self.version['counts_nul']}"
-        return Shown(f"str({_pointer(place)}{bound})", _TEXT, True)
+        return Shown(f"str({pointer(place)}{bound})", _TEXT, True)
 
     def _field(self, value: KernelValue) -> Shown:
         # Characters in the record are a string by themselves, others are after an address.
@@ -195,8 +219,8 @@ class _Values:
             case _:
                 assert_never(store)
 
-    def _number(self, place: _Place, store: Store) -> Shown:
-        address = _pointer(place)
+    def _number(self, place: Place, store: Store) -> Shown:
+        address = pointer(place)
         match store:
             case Word():
                 return Shown(f"*(uint64*)({address})", "0x%llx")
@@ -233,18 +257,20 @@ class _Values:
                 return f'reg("{self.machine["stack_pointer"]}")'
             case StackEntry(index):
                 stack = f'reg("{self.machine["stack_pointer"]}")'
-                return f"*(uint64*)({_sum(stack, _WORD_BYTES * index)})"
+                return f"*(uint64*)({total(stack, _WORD_BYTES * index)})"
             case ReturnValue():
                 return "retval"
             case Immediate(constant):
-                return _literal(constant)
+                return literal(constant)
             case Deref():
                 return self._load(self.address(value))
             case KernelValue():
                 return f"(uint64){self._named(value)}"
             case ThreadPointer():
                 raise self.cannot("it is thread-local", "use `fetchc trace` or `--format bpf-c`")
-            case Absolute() | Image() | Comm() | ElementAddress() | Cursor() | Walk() | Contents():
+            case ElementAddress():
+                return self._element_address(value)
+            case Absolute() | Image() | Comm() | Cursor() | Walk() | Contents():
                 raise AssertionError(f"not a word: {value!r}")
             case _:
                 assert_never(value)
@@ -272,10 +298,17 @@ class _Values:
             )
         return f"args{self.version['field']}{own}"
 
-    def _load(self, place: _Place) -> str:
-        return f"*(uint64*)({_pointer(place)})"
+    def _element_address(self, value: ElementAddress) -> str:
+        found = self._elements.get(value)
+        if found is None:
+            writer = TermWriter(self._word, self.address, self.variable)
+            found = self._elements[value] = writer.element(value)
+        return found
 
-    def address(self, value: Value) -> _Place:
+    def _load(self, place: Place) -> str:
+        return f"*(uint64*)({pointer(place)})"
+
+    def address(self, value: Value) -> Place:
         """What the outermost load reads at: an expression and a constant."""
         # Chains are as deep as a kernel takes (16), which a recursion can be.
         assert isinstance(value, Deref)
@@ -295,7 +328,8 @@ class _Values:
             return counter, base.offset + value.offset - self.event.offset, False
         if isinstance(base, KernelValue) and is_address(base):
             return f'kaddr("{base.text.removeprefix("@")}")', value.offset, False
-        return self._word(base), value.offset, value.user
+        of_program = isinstance(base, ElementAddress) and self.event.point is None
+        return self._word(base), value.offset, value.user or of_program
 
     def cannot(self, why: str, help: str = "use `--format probe`") -> CompileError:
         """The refusal of the value, and why."""
@@ -328,7 +362,6 @@ class _Calculated:
         items = values.event.items
         start = items.index(values.item)
         self._items = [one for one in items[start:] if one.text == values.item.text]
-        self._before: list[tuple[str, str]] = []
         self._faults: list[str] = []  # conditions under which there is no value
 
     def shown(self) -> Shown:
@@ -340,10 +373,7 @@ class _Calculated:
         conversion = "%lld" if self._calculation.result.signed else "%llu"
         if self._decode.kind in ("pointer", "reference", "address", "symbol"):
             conversion = "0x%llx"
-        registers = dict.fromkeys(_REGISTER.findall(f"{expression} {self._before}"))
-        before = [(f"$reg_{name}", f'reg("{name}")') for name in registers]
-        before += [(name, _REGISTER.sub(r"$reg_\1", value)) for name, value in self._before]
-        return Shown(_REGISTER.sub(r"$reg_\1", expression), conversion, before=tuple(before))
+        return Shown(expression, conversion)
 
     def _computed(self, node: Calculation) -> str:
         number = node.number
@@ -380,7 +410,7 @@ class _Calculated:
         if operator in ("/", "%"):
             return _cast(self._quotient(node, *given), number)
         if operator in ("min", "max"):
-            first, second = map(self._variable, given)
+            first, second = map(self._values.variable, given)
             better = f"{second} {'<' if operator == 'min' else '>'} {first}"
             return f"({better} ? {second} : {first})"
         if operator in ("~", "&^"):
@@ -409,47 +439,37 @@ class _Calculated:
             case Calculation():
                 return self._computed(value)
             case Fetched(position=position):
-                (found,) = _Values(
-                    self._items[position].replaced(computed=None),
-                    self._values.event,
-                    self._values.machine,
-                    self._values.version,
-                ).all()
+                (found,) = self._values.of(self._items[position].replaced(computed=None)).all()
                 return _cast(_widened(found, number), number)
             case int():
-                return f"({'int64' if number.signed else 'uint64'}){_literal(value)}"
+                return f"({'int64' if number.signed else 'uint64'}){literal(value)}"
             case _:
                 raise self._values.cannot("bpftrace has no floating-point numbers")
 
-    def _variable(self, expression: str) -> str:
-        # Its name is that of the value, which no other value of the event has.
-        name = f"${self._items[0].name}_{len(self._before)}"
-        self._before.append((name, expression))
-        return name
-
     def _flat(self, expression: str) -> str:
         # bpftrace 0.27 ends by a signal at some that have `? :` inside of `? :`.
-        return self._variable(expression) if "?" in expression else expression
+        return self._values.variable(expression) if "?" in expression else expression
 
     def _quotient(self, node: Calculation, first: str, second: str) -> str:
         operator, number = node.operator, node.number
-        left, constant = self._variable(first), node.operands[1][0]
+        left, constant = self._values.variable(first), node.operands[1][0]
         if isinstance(constant, int) and constant > 0:  # which no fault can come of
-            magnitude = self._variable(f"(uint64)({left} < 0 ? 0 - {left} : {left})")
-            result = f"(int64)({magnitude} {operator} (uint64){_literal(constant)})"
-            unsigned = f"({left} {operator} (uint64){_literal(constant)})"
+            magnitude = self._values.variable(f"(uint64)({left} < 0 ? 0 - {left} : {left})")
+            result = f"(int64)({magnitude} {operator} (uint64){literal(constant)})"
+            unsigned = f"({left} {operator} (uint64){literal(constant)})"
             return f"({left} < 0 ? 0 - {result} : {result})" if number.signed else unsigned
-        right = self._variable(second)
+        right = self._values.variable(second)
         self._faults.append(f"{right} == 0")
         if not number.signed:
             return f"({right} == 0 ? (uint64)0 : {left} {operator} {right})"
         if RULES[node.rules].least_by_minus_one == "fault":
-            least = "(int64)1 << 63" if number.bits == 64 else _literal(-(1 << number.bits - 1))
+            least = "(int64)1 << 63" if number.bits == 64 else literal(-(1 << number.bits - 1))
             self._faults.append(f"({right} == -1 && {left} == ({least}))")
         magnitudes = [
-            self._variable(f"(uint64)({one} < 0 ? 0 - {one} : {one})") for one in (left, right)
+            self._values.variable(f"(uint64)({one} < 0 ? 0 - {one} : {one})")
+            for one in (left, right)
         ]
-        quotient = self._variable(
+        quotient = self._values.variable(
             f"({right} == 0 ? (uint64)0 : {magnitudes[0]} {operator} {magnitudes[1]})"
         )
         negative = f"({left} ^ {right})" if operator == "/" else left
@@ -458,8 +478,8 @@ class _Calculated:
     def _shift(self, node: Calculation) -> str:
         number = node.number
         rule = RULES[node.rules].shift
-        value = self._variable(self._operand(node, 0, number))
-        count = self._variable(f"(uint64){self._operand(node, 1)}")
+        value = self._values.variable(self._operand(node, 0, number))
+        count = self._values.variable(f"(uint64){self._operand(node, 1)}")
         if rule == "masked":
             count = f"({count} & {number.bits - 1})"
         elif rule == "fault":
@@ -469,9 +489,11 @@ class _Calculated:
         sign = "int64" if number.signed else "uint64"
         shifted, empty = f"({sign})({value} {node.operator} {count})", f"({sign})0"
         if node.operator == ">>" and number.signed:
-            shifted = self._variable(f"({value} < 0 ? (int64)~(~{value} >> {count}) : {shifted})")
+            shifted = self._values.variable(
+                f"({value} < 0 ? (int64)~(~{value} >> {count}) : {shifted})"
+            )
             if rule == "empties":
-                empty = self._variable(f"({value} < 0 ? (int64)-1 : (int64)0)")
+                empty = self._values.variable(f"({value} < 0 ? (int64)-1 : (int64)0)")
         return f"({count} >= {number.bits} ? {empty} : {shifted})"
 
     def _element(self, node: Calculation) -> str:
@@ -482,10 +504,10 @@ class _Calculated:
         if not isinstance(fetch.value, Deref) or not isinstance(fetch.store, Scalar):
             raise self._values.cannot("the elements are not in memory", "use `fetchc trace`")
         base, offset, user = self._values.address(fetch.value)
-        index = self._variable(f"(uint64){self._operand(node, 0)}")
+        index = self._values.variable(f"(uint64){self._operand(node, 0)}")
         self._faults.append(f"{index} >= {node.count}")
         bits = fetch.store.bits
-        place = _pointer((f"({_sum(base, offset)} + {index} * {bits // 8})", 0, user))
+        place = pointer((f"({total(base, offset)} + {index} * {bits // 8})", 0, user))
         element = Shown(
             f"*({_NAMES[fetch.store.kind]}{bits}*)({place})", _PRINTED[fetch.store.kind]
         )
@@ -516,29 +538,14 @@ def _truth(condition: str, number: Number) -> str:
     return f"({condition} ? ({sign})1 : ({sign})0)"
 
 
-def _pointer(place: _Place) -> str:
-    base, offset, user = place
-    return f"uptr({_sum(base, offset)})" if user else _sum(base, offset)
-
-
-def _sum(base: str, offset: int) -> str:
-    if not offset:
-        return base
-    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}"
-
-
 def _constant(value: int, store: Store) -> Shown:
     if isinstance(store, Bits):
-        return Shown(_literal(value >> store.offset & (1 << store.width) - 1), "%llu")
+        return Shown(literal(value >> store.offset & (1 << store.width) - 1), "%llu")
     kind, bits = (store.kind, store.bits) if isinstance(store, Scalar) else ("x", 64)
     number = value & (1 << bits) - 1
     if kind == "s" and number >> (bits - 1):
         number -= 1 << bits
-    return Shown(_literal(number), _PRINTED[kind])
-
-
-def _literal(value: int) -> str:
-    return f"{value:#x}" if value > 0x7FFFFFFF else str(value)
+    return Shown(literal(number), _PRINTED[kind])
 
 
 # Arrays of characters end at their count, signs are extended.

@@ -181,9 +181,9 @@ class Walk(Record):
 class Contents(Record):
     """As many bytes as ``size`` says, ``most`` of them at most; only eBPF programs can fetch it.
 
-    The first of them is where ``start`` loads from. It is recorded as a string of any bytes. Without
-    a ``size`` it is a string that ends with its NUL, or with the array of ``limit`` bytes that it is
-    in (None: in no array).
+    The first of them is where ``start`` loads from. It is recorded as a string of any bytes.
+    Without a ``size`` it is a string that ends with its NUL, or with the array of ``limit`` bytes
+    that it is in (None: in no array).
     """
 
     start: Deref

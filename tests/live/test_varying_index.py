@@ -5,15 +5,21 @@ Every program calls its function with the indices 0 to 5, and a cursor that is o
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fetchc
+from fetchc.emit import output_formats
 from tests.live.built import built
-from tests.live.traced import trace
-from tests.support.tracefs import require_bpf
+from tests.live.test_bpf_c_programs import attached, quiet
+from tests.live.traced import SECONDS, trace
+from tests.support.libbpf_programs import compiled, hits
+from tests.support.tools import bpftrace_version, missing, run_bpftrace
+from tests.support.tracefs import require_bpf, require_uprobes
 
 pytestmark = pytest.mark.live
 
@@ -190,6 +196,96 @@ def test_the_element_is_that_of_the_program(
     done = trace(capfd, *asked, "--", *program, *(["one", "last"] if language == "c++" else []))
     assert done.status == 0, done.errors
     assert wrong(done.objects, expressions) == []
+
+
+def written(
+    format: str,
+    program: str | Path,
+    function: str,
+    expressions: dict[str, Expected],
+    version: str = "",
+) -> str:
+    """The text of a format for the expressions, each named after its number."""
+    probe = fetchc.open(str(program)).probe(function)
+    named = [f"v{n}={one}" for n, one in enumerate(expressions)]
+    asked = [probe.compile(one, computes=True) for one in named]
+    return output_formats.written(format, probe.events(asked), "", version).text
+
+
+def arguments(language: str) -> list[str]:
+    return ["one", "last"] if language == "c++" else []
+
+
+def shown_otherwise(
+    found: list[dict[str, str | None]], expressions: dict[str, Expected], fault: dict[type, Any]
+) -> list[Any]:
+    """What a tool shows otherwise; ``fault`` is what it shows in place of a number and a string."""
+    if len(found) != len(CALLS):
+        return [found]
+    differences = []
+    for call, hit in zip(CALLS, found, strict=True):
+        for n, (label, expected) in enumerate(expressions.items()):
+            value = expected(call)
+            kind = next(type(expected(i)) for i in CALLS if expected(i) is not None)
+            wanted = fault[kind] if value is None else str(value)
+            if hit[f"v{n}"] != wanted:
+                differences.append((call, label, hit[f"v{n}"], wanted))
+    return differences
+
+
+def whole_values(language: str) -> tuple[str, str, dict[str, Expected]]:
+    """The case of a language without its structures."""
+    source, function, expressions = CASES[language]
+    kept = {
+        label: expected
+        for label, expected in expressions.items()
+        if not any(isinstance(expected(i), dict) for i in CALLS)
+    }
+    return source, function, kept
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_c_for_libbpf_has_the_element(language: str, tmp_path: Path) -> None:
+    require_uprobes()
+    source, function, expressions = whole_values(language)
+    program = built(language, source, "indexed", tmp_path)
+    text = written("bpf-c", program[-1], function, expressions)
+    compiled(tmp_path, text)
+    with attached(tmp_path, text) as child:
+        try:
+            command = [*program, *arguments(language)]
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, timeout=SECONDS)
+            found = [values for _, values in hits(quiet(child).decode(), text)]
+        finally:
+            child.kill()
+    fault = {int: None, str: None}
+    assert shown_otherwise(found, expressions, fault) == []
+    found[0]["v0"] = "another"
+    assert len(shown_otherwise(found, expressions, fault)) == 1
+
+
+@pytest.mark.parametrize(
+    ("language", "which"),
+    [
+        ("c++", "installed"),
+        ("go", "installed"),
+        pytest.param("c++", "newer", marks=pytest.mark.long),
+    ],
+)
+def test_bpftrace_has_the_element(language: str, which: str, tmp_path: Path) -> None:
+    require_uprobes()
+    if reason := missing("bpftrace"):
+        pytest.skip(reason)
+    source, function, expressions = whole_values(language)
+    expressions.pop("names[i]", None)  # texts in pages that nobody has read, which it does not
+    program = built(language, source, "indexed", tmp_path)
+    text = written("bpftrace", program[-1], function, expressions, bpftrace_version(which))
+    command = Path(" ".join(map(str, [*program, *arguments(language)])))
+    reported, _ = run_bpftrace(text, command, tmp_path, which)
+    (listed,) = reported.values()
+    found: list[dict[str, str | None]]
+    found = [{name: value.strip('"') for name, value in hit.items()} for hit in listed]
+    assert shown_otherwise(found, expressions, {int: "0", str: ""}) == []
 
 
 def test_elements_are_keys_measures_and_conditions(

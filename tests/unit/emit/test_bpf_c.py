@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from fetchc.diag.diagnostic import CompileError
@@ -15,6 +17,7 @@ from fetchc.ir.fetch import (
     Cursor,
     Decode,
     Deref,
+    ElementAddress,
     Fetch,
     Image,
     Immediate,
@@ -23,11 +26,13 @@ from fetchc.ir.fetch import (
     Scalar,
     Store,
     Symbol,
+    Term,
     Text,
     Value,
     Walk,
     Word,
 )
+from fetchc.ir.term_operators import Numeral, calculate, fails_where, negated
 from fetchc.quantities import Address, FileOffset
 from fetchc.target.kernel_versions import kernel
 
@@ -85,9 +90,11 @@ def test_the_semaphore_of_a_static_probe_is_raised() -> None:
 
 
 def test_names_that_c_or_the_event_has_end_in_an_underscore() -> None:
-    found = text(event(item(DI, name="int"), item(Comm(), Text(), name="pid"), item(DI, name="w")))
+    numbers = [item(DI, name=name) for name in ("int", "w", "int_", "TEXT_BYTES")]
+    found = text(event(*numbers, item(Comm(), Text(), name="pid")))
     for line in ("__s32 int_;", "char pid_[16];", "__s32 w;", "e->int_ = (__s32)rdi;"):
         assert line in found
+    assert "__s32 int__;  // bit 2: int_\n    __s32 TEXT_BYTES_;" in found
 
 
 def test_numbers_have_the_width_and_sign_of_their_member() -> None:
@@ -204,6 +211,51 @@ def test_another_number_of_entries_after_a_walk_is_a_change() -> None:
     assert "e->v_count_ = e->v_word1;" in found
     assert "e->v_changed |= e->v_word1 != e->v_count_ || (e->v_ended && " in found
     assert "if (number >= 32)\n        return 1;" in found
+
+
+def test_walks_of_two_events_have_names_of_their_own() -> None:
+    entry = item(Deref(Cursor(0), 8), name="value")
+    events = [
+        event(walked(entry, name=name), offset=offset).replaced(event=one)
+        for one, name, offset in (("work", "a_b", 0x1139), ("work_a", "b", 0x1150))
+    ]
+    defined = re.findall(r"^(?:struct|static|int) .*?(\w+) ?(?:{|\()", text(*events), re.M)
+    assert len(defined) == len(set(defined)) > 10
+
+
+def element(count: int | None = 4) -> Value:
+    """The element of 16 bytes by an index in si, where the register di leads to."""
+    index = Calculated("and", Register("si"), (1 << 32) - 1)
+    address: Term = Calculated("add", DI, Calculated("mul", index, 16))
+    if count is not None:
+        beyond = negated(calculate("lt", index, count))
+        address = fails_where(beyond, Numeral(address, Number(64, False)), None).term
+    return ElementAddress(address)
+
+
+def test_an_element_that_is_out_of_range_is_nowhere() -> None:
+    found = text(event(item(Deref(element(), 8)), item(element(None), Word(), "address", "w")))
+    for line in (
+        "    __u64 element1 = NOWHERE;\n    { // the element of v\n        bool unread = false;\n",
+        "        unread |= value1 >= 4;\n        if (!unread)\n"
+        "            element1 = rdi + (value1 * 16);\n    }\n"
+        "    if (read(&e->v, sizeof(e->v), element1 + 8))\n",
+        "    __u64 element2 = rdi + ((rsi & 0xffffffffULL) * 16);  // the element of w\n",
+        "    if (element2 == NOWHERE)\n        e->faults |= 1ULL << 1;\n",
+    ):
+        assert line in found
+
+
+def test_the_address_of_an_element_is_computed_once_for_members_side_by_side() -> None:
+    # The verifier follows each way that one has come about, for as long as it is needed.
+    one, two = Deref(element(), 8), Deref(element(5), 8)
+    found = text(
+        event(*[item(one, name=f"v{n}") for n in range(3)], item(two), item(one, name="w"))
+    )
+    assert re.findall(r"    __u64 (element\d) =|(element\d) \+ 8", found) == [
+        *[("element1", ""), *[("", "element1")] * 3],
+        *[("element2", ""), ("", "element2"), ("element3", ""), ("", "element3")],
+    ]
 
 
 @pytest.mark.parametrize(
