@@ -241,6 +241,6 @@ def named(arguments: Iterable[tuple[str, Compiled]], kernel: Kernel) -> tuple[Na
 
 
 def _is_counted_text(part: Part) -> bool:
-    # Whether a length counts its bytes; that of a list of strings counts strings.
+    # Whether a length counts its bytes, or units; that of a list of strings counts strings.
     listed = isinstance(part.fetch.store, Array) and isinstance(part.fetch.store.element, Text)
-    return part.decode.kind in ("text", "bytes") and not listed
+    return part.decode.kind in ("text", "bytes", "utf-16") and not listed

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 
 from fetchc.diag.diagnostic import reject
-from fetchc.emit.bpf_c_values import Values, filled
+from fetchc.emit.bpf_c_values import TEXT_UNITS, Values, filled
 from fetchc.emit.bpf_c_walks import WalkWriter
 from fetchc.emit.output_formats import Written
 from fetchc.ir.fetch import Image, Walk
@@ -83,14 +83,17 @@ def write(events: Sequence[Event]) -> Written:
     ):
         if any(call in text for text in [*texts, *helpers]):
             helpers.insert(0, filled(helper))
+    in_units = any(TEXT_UNITS in text for text in texts)
+    units = "#define TEXT_UNITS (TEXT_BYTES / 2)  // of a text in UTF-16\n"
     head = filled(
         "head",
+        units=units * in_units,
         libbpf="1.3" if any(group.many for group in groups) else "1.0",
         include=programs[0].machine["include"],
         places="\n".join([line for group in groups for line in _places(group)]),
         text_bytes=table("backend/libbpf")["text"]["text_bytes"],
     )
-    return Written("\n\n".join([head, *helpers, *texts, _loaders(programs)]), ())
+    return Written("\n\n".join([head, *helpers, *texts, _loaders(programs, in_units)]), ())
 
 
 def _groups(events: Sequence[Event], features: frozenset[str]) -> list[_Group]:
@@ -124,7 +127,7 @@ def _places(group: _Group) -> Iterator[str]:
         yield f"//     file offset {event.offset:#x}{semaphore}{build}"
 
 
-def _loaders(programs: Sequence[_Program]) -> str:
+def _loaders(programs: Sequence[_Program], in_units: bool) -> str:
     attached: list[str] = []
     linked: list[str] = []
     for group in [one.group for one in programs]:
@@ -146,6 +149,7 @@ def _loaders(programs: Sequence[_Program]) -> str:
             linked.append(filled("linked" + "_to_many" * group.many, **values))
     return filled(
         "loaders",
+        printing=f"{filled('print_units')}\n" if in_units else "",
         name=programs[0].group.name,
         cases="\n".join([one.case() for one in programs]),
         attached="\n".join(attached),

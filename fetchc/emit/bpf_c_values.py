@@ -51,7 +51,10 @@ if TYPE_CHECKING:
     from fetchc.ir.fetch import Value
     from fetchc.ir.steps import Step
 
-__all__ = ["Member", "Values", "filled", "free_name"]
+__all__ = ["TEXT_UNITS", "Member", "Values", "filled", "free_name"]
+
+TEXT_UNITS = "TEXT_UNITS"
+"""A macro of the program: the units of a text in UTF-16."""
 
 _FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 
@@ -160,8 +163,8 @@ class Values:
         for member in self.members:
             kind, _, count = self._declaration(member)
             each = 1 if kind in ("char", "bool") else int(kind[3:]) // 8
-            text_bytes = count.replace("TEXT_BYTES", str(self._text_bytes))
-            total += each * int(text_bytes or 1)
+            counts = {"": 1, "TEXT_BYTES": self._text_bytes, TEXT_UNITS: self._text_bytes // 2}
+            total += each * (counts[count] if count in counts else int(count))
         return total
 
     def reads(self, bits: Sequence[int]) -> list[str]:
@@ -191,7 +194,8 @@ class Values:
         kind, name, count = self._declaration(member)
         length = member.item.length
         if length is not None:
-            return filled("printed_counted", holder=holder, name=name, length=self.names[length])
+            template = "printed_units" if kind == "__u16" else "printed_counted"
+            return filled(template, holder=holder, name=name, length=self.names[length])
         if kind == "char" and count:
             return f'        printf(" {name}=\\"%s\\"", {holder}->{name});'
         decode = member.item.computed[1] if member.item.computed else member.item.decode
@@ -214,7 +218,9 @@ class Values:
         if isinstance(item.fetch.value, Comm):
             return "char", name, str(COMM_BYTES)
         if item.length is not None:
-            return "char", name, "TEXT_BYTES"
+            return (
+                ("char", name, "TEXT_BYTES") if item.counts_bytes else ("__u16", name, TEXT_UNITS)
+            )
         match store:
             case Text():
                 exact = self._exact(item)
@@ -260,15 +266,16 @@ class Values:
                 )
             return f"    {name} = {number};"
         if item.length is not None:
-            length = [one.item.name for one in self.members].index(item.length)
+            bit_of_length = [one.item.name for one in self.members].index(item.length)
+            length = f"{self._holder}->{self.names[item.length]}"
             return filled(
                 "counted",
                 holder=self._holder,
                 name=name,
                 bit=bit,
                 address=address,
-                length=f"{self._holder}->{self.names[item.length]}",
-                length_bit=length,
+                length=length if item.counts_bytes else f"2 * (__u64){length}",
+                length_bit=bit_of_length,
             )
         if isinstance(store, Bits):
             value = self._number(item, store, "word")
@@ -296,9 +303,10 @@ class Values:
     def _comment(self, item: Item) -> str:
         text = " ".join(item.text.split())
         if item.length is not None:
-            return f"{text}: as many bytes as `{self.names[item.length]}` says"
+            units = "bytes" if item.counts_bytes else "units of UTF-16"
+            return f"{text}: as many {units} as `{self.names[item.length]}` says"
         if item.name in self._lengths:
-            return f"bytes of {text}"
+            return f"length of {text}"
         if item.decode.kind == "float":
             return f"{text}: the bits of the number"
         return text

@@ -147,7 +147,7 @@ class _Values:
         value, store = self.item.fetch.value, self.item.fetch.store
         if isinstance(value, Comm):
             return (Shown("comm", _TEXT, True),)
-        if self.item.length is not None and isinstance(store, Array | Text):
+        if self.item.counts_bytes and isinstance(store, Array | Text):
             return (self._counted(value, isinstance(store, Text) and store.user),)
         match store:
             case Text() if isinstance(value, KernelValue):
@@ -700,7 +700,7 @@ def _labelled(
         values = shown(item, event, machine, rules)
         comment = "" if item.text == before else f"  // {' '.join(item.text.split())}"
         before = item.text
-        listed = isinstance(item.fetch.store, Array) and item.length is None
+        listed = isinstance(item.fetch.store, Array) and not item.counts_bytes
         room = 1 if values[0].text else most
         if len(values) <= room:
             yield _Labelled(item.name, comment, values, listed)

@@ -141,8 +141,8 @@ class _Probe:
         if isinstance(value, Comm):
             return _quoted("execname()")
         if item.decode.kind == "bytes":
-            raise self._cannot(item, "it has no bytes of any kind, only strings up to a NUL")
-        if item.length is not None or isinstance(store, Text):
+            raise self._cannot(item, "it has no bytes of any kind, only texts up to a NUL")
+        if item.counts_bytes or isinstance(store, Text):
             return _quoted(self._string(item))
         match store:
             case Array(element, count):
@@ -168,7 +168,7 @@ class _Probe:
 
     def _string(self, item: Item) -> str:
         address = self._address(item)
-        if item.length is not None:
+        if item.counts_bytes:
             length = next(each for each in self._event.items if each.name == item.length)
             assert isinstance(length.fetch.store, Scalar)
             return f"user_string_n({address}, {self._number(length, length.fetch.store, 0)[1]})"

@@ -21,6 +21,7 @@ from tests.live.rustc import COMPILERS
 from tests.live.rustc import compiled as rust_program
 from tests.live.test_bpf_c_programs import attached, quiet
 from tests.live.traced import SECONDS
+from tests.support.dotnet import ahead_of_time
 from tests.support.libbpf_programs import Walked, compiled, walks
 from tests.support.toolchains import require
 from tests.support.tracefs import require_uprobes
@@ -89,10 +90,15 @@ def go_maps(version: str) -> Callable[[Path], Path]:
     return lambda folder: containers.go_program(folder, version, containers.GO)
 
 
+def collections_of_dotnet(folder: Path) -> Path:
+    (folder / "drawn.cs").write_text(containers.CSHARP)
+    return ahead_of_time(folder / "drawn.cs", folder / "drawn.exe")
+
+
 def said(program: Path, seed: int) -> list[dict[str, object]]:
     """What a run says that its containers hold, by call."""
-    out = program.parent / "said"
-    subprocess.run([program, str(seed), out], check=True, timeout=SECONDS)
+    out, by = program.parent / "said", ["mono"] if program.suffix == ".exe" else []
+    subprocess.run([*by, program, str(seed), out], check=True, timeout=SECONDS)
     return [json.loads(line) for line in out.read_text().splitlines()]
 
 
@@ -223,6 +229,11 @@ def test_maps_of_go(version: str, tmp_path: Path) -> None:
 @pytest.mark.long
 def test_containers_of_rust(tmp_path: Path) -> None:
     check(rust_containers, tmp_path, "look", "body", containers.TABLES_OF_RUST)
+
+
+@pytest.mark.long
+def test_collections_of_dotnet_with_mono(tmp_path: Path) -> None:
+    check(collections_of_dotnet, tmp_path, "Program.Look")
 
 
 @pytest.mark.long
