@@ -544,19 +544,26 @@ class Probe:
         return defined(self._found.site, fetches, self._kernel, group, event)
 
     def events(
-        self, arguments: Sequence[Argument], group: str | None = None, event: str | None = None
+        self,
+        arguments: Sequence[Argument],
+        group: str | None = None,
+        event: str | None = None,
+        conditions: Sequence[Argument] = (),
     ) -> tuple[Event, ...]:
         """What an output format is written from, an event an address.
 
-        Raises CompileError for an argument of another probe (FC0206).
+        A hit is an event where none of the ``conditions`` is 0. Raises CompileError for an argument
+        of another probe (FC0206).
         """
         from fetchc.driver.probe_output import event as event_at
 
-        self._require_own(arguments)
+        listed = [*arguments, *conditions]
+        self._require_own(listed)
         result = []
-        for probe, argument in self.each(arguments):
-            names = probe.named(argument)
-            one = event_at(probe._program, probe._found, names, probe._kernel, group, event)
+        for probe, each in self.each(listed):
+            names = probe.named(each[: len(arguments)])
+            tests = [probe.named([one]) for one in each[len(arguments) :]]
+            one = event_at(probe._program, probe._found, names, probe._kernel, group, event, tests)
             result.append(one)
         return tuple(result)
 

@@ -44,6 +44,10 @@ __all__ = [
 
 _OF_TASK = ("pid", "tid")
 _OF_READER = (*_OF_TASK, "cpu", "time", "function", "latency")
+_NOTES = (
+    "each event has the thread's number as `common_pid`",
+    "an event of `--format bpf-c` has `pid`, `tid`, `time` and `comm`",
+)
 _SEVERAL = {
     "args": "all parameters at once",
     "locals": "all variables at once",
@@ -115,7 +119,7 @@ def special(checker: Checker, name: str, span: Span) -> Typed:
             f"only a reader of events knows `${name}`: no fetch-arg gives it, no operator takes it",
             span,
             "known to the reader",
-            notes=("each event has the thread's number as `common_pid`",) * (name in _OF_TASK),
+            notes=_NOTES[: 2 * (name in _OF_TASK)],
             help="`fetchc trace --latency` shows it; filters and tables take `$latency`"
             if name == "latency"
             else f"`fetchc trace '${name}'` shows it by itself, and `--filter` compares it",

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from fetchc.api.probe import Argument, Probe
     from fetchc.cli.option_table import Options
     from fetchc.cli.output import Output
+    from fetchc.emit.output_formats import Event
 
 __all__ = ["installed_bpftrace", "run"]
 
@@ -30,6 +31,9 @@ def run(options: Options, output: Output) -> int:
         return 2
     if options.bpftrace_version and not _version(options.bpftrace_version):
         output.say(f"error: --bpftrace-version takes 0.27, not `{options.bpftrace_version}`")
+        return 2
+    if options.filters and options.format != "bpf-c":
+        output.say("error: `--filter` needs `--format bpf-c`; `fetchc trace --filter` shows events")
         return 2
     if options.format == "json":
         return _json(options, output, texts)
@@ -113,7 +117,10 @@ def _settled(format: str) -> tuple[str, ...]:
 def _for_tool(options: Options, output: Output, groups: list[tuple[Probe, list[Argument]]]) -> None:
     from fetchc.emit.output_formats import written
 
-    events = [event for probe, arguments in groups for event in probe.events(arguments)]
+    events: list[Event] = []
+    for probe, arguments in groups:
+        conditions = [probe.compile(one, computes=True) for one in options.filters]
+        events += probe.events(arguments, conditions=conditions)
     result = written(options.format, events, options.btf, _version(options.bpftrace_version))
     output.diagnostics(result.warnings, "")
     if result.btf:

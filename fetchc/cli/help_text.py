@@ -40,7 +40,7 @@ GROUPS = (
         "fields",
     )),
     ("Which events", "-p nginx --filter 'n > 3' --timeout 10s", (
-        "pid", "no_enable", "filter", "count", "timeout", "strict",
+        "pid", "no_enable", "filter", "condition", "count", "timeout", "strict",
     )),
     ("Times, tables, callers", "--latency --histogram '$latency' --by '$comm'", (
         "latency", "since", "histogram", "linear", "sum", "by", "count_by", "top", "interval",

@@ -84,7 +84,7 @@ COMMANDS = {
         "compile", "compile expressions to fetch-args", ("operands", "EXPR"), 0, None,
         (
             *_RUNNING, "function", "at", *_RETURN, "active", "kernel", "compiled", "btf",
-            "bpftrace_version", "expr", "batch", *_READING,
+            "bpftrace_version", "condition", "expr", "batch", *_READING,
         ),
     ),
     "functions": Command(
@@ -277,6 +277,10 @@ OPTIONS = {
     ),
     "filter": Option(
         "filters", ("--filter",), "F", "only events with `EXPR op CONST`: 'n > 3 && s ~ \"a*\"'",
+        many=True,
+    ),
+    "condition": Option(
+        "filters", ("--filter",), "EXPR", "with --format bpf-c: only hits where it holds: 'n > 3'",
         many=True,
     ),
     "count": Option("count", ("--count",), "N", "end after N events", number=int),

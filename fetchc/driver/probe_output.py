@@ -45,16 +45,19 @@ def event(
     kernel: Kernel,
     group: str | None = None,
     name: str | None = None,
+    conditions: Iterable[Iterable[Named]] = (),
 ) -> Event:
     """The event of one probed address; without ``group`` and ``name``, those of a definition."""
     site = found.site
     items = _items(named, kernel)
+    tests = tuple([_items(one, kernel) for one in conditions])
     group = group or group_name(program.path)
     name = name or event_name(site.named_after)
     if program.in_kernel:
         return Event(
             site.probe_kind, group, name, "", site.address, FileOffset(0), True, False,
             program.architecture, program.word_bytes, kernel, items, point=_point(site),
+            conditions=tests,
         )  # fmt: skip
     function = site.function
     offset = program.file_offset(site.address)
@@ -83,6 +86,7 @@ def event(
         static,
         build_id=program.build_id or "",
         listed_in=_listed_in(program, function, site.address),
+        conditions=tests,
     )
 
 

@@ -99,12 +99,12 @@ def write(events: Sequence[Event]) -> Written:
 def _groups(events: Sequence[Event], features: frozenset[str]) -> list[_Group]:
     alike: dict[tuple[object, ...], list[Event]] = {}
     for event in events:
-        starts = [start for one in event.items for start in begins_at(one.fetch)]
+        fetched = [*event.items, *[one for listed in event.conditions for one in listed]]
+        starts = [start for one in fetched for start in begins_at(one.fetch)]
         image = any(isinstance(start, Image) for start in starts)
         place = event.address if image else None  # the distance from there is in the program
-        alike.setdefault((event.event, event.kind, event.path, event.items, place), []).append(
-            event
-        )
+        key = event.event, event.kind, event.path, event.items, event.conditions, place
+        alike.setdefault(key, []).append(event)
     groups: list[_Group] = []
     taken: set[str] = set()
     for number, listed in enumerate(alike.values()):
@@ -197,6 +197,7 @@ class _Program:
         values, walks = self._values, self._walks
         bits = range(len(values.members))
         members = [walks[bit].members() if bit in walks else values.declared(bit) for bit in bits]
+        conditions = [values.condition(items) for items in self.group.events[0].conditions]
         reads = values.reads([bit for bit in bits if bit not in walks])
         reads += [one.call() for one in walks.values()]
         program = filled(
@@ -206,6 +207,7 @@ class _Program:
             section=self.group.section,
             context=self.machine["structure"],
             number=self.group.number,
+            conditions="".join([f"{one}\n" for one in conditions]),
             reads="\n".join(reads),
         )
         structure = filled(

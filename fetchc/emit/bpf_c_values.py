@@ -10,7 +10,7 @@ from string import Template
 from fetchc.diag.diagnostic import reject
 from fetchc.emit.c_calculations import Expression, Statements, c_type, either
 from fetchc.emit.c_steps import StepWriter, indented, total
-from fetchc.ir.arithmetic import Calculation, Fetched, Number
+from fetchc.ir.arithmetic import TRUTH, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Absolute,
     Array,
@@ -322,14 +322,49 @@ class Values:
             address = f"pointer({total(address, load.offset)})"
         return (total(address, loads[-1].offset), True) if loads else (address, False)
 
+    def condition(self, items: Sequence[Item]) -> str:
+        """The statements that end the program where a condition is 0, or is not known."""
+        item, store = items[0], items[0].fetch.store
+        if item.computed is not None:
+            calculation = item.computed[0]
+        elif isinstance(store, Word | Scalar | Char | Bits):
+            number = _number_of(item, store)
+            calculation = Calculation("!=", ((Fetched(0), number), (0, number)), number, "c", TRUTH)
+        else:
+            raise self._cannot(item, "a condition is a number", "compare one: `n > 3`")
+        self._lines = []
+        statements, value = self._calculated(item, calculation, items)
+        tested = filled(
+            "condition",
+            text=" ".join(item.text.split()),
+            statements="\n".join(indented(indented(statements.lines))),
+            missed=either([*statements.faults, f"!({value})"]),
+        )
+        return "\n".join([*self._lines, tested])
+
     def _computed(self, bit: int, member: Member) -> str:
         item = member.item
-        known: dict[Item, tuple[Expression, str]] = {}
         assert item.computed is not None
-        calculation = item.computed[0]
+        statements, value = self._calculated(item, item.computed[0], member.operands)
+        return filled(
+            "computed" if statements.faults else "computed_always",
+            holder=self._holder,
+            name=f"{self._holder}->{self.names[item.name]}",
+            bit=bit,
+            text=" ".join(item.text.split()),
+            statements="\n".join(indented(indented(statements.lines))),
+            faults=either(statements.faults),
+            value=value,
+        )
+
+    def _calculated(
+        self, item: Item, calculation: Calculation, operands: Sequence[Item]
+    ) -> tuple[Statements, str]:
+        # The statements that compute it, and its expression.
+        known: dict[Item, tuple[Expression, str]] = {}
 
         def fetched(position: int, index: str = "") -> Expression:
-            one = member.operands[position].replaced(name=item.name, computed=None)
+            one = operands[position].replaced(name=item.name, computed=None)
             found = None if index else known.get(one)
             if found is None:
                 found = self._operand(statements, one, index)
@@ -343,18 +378,8 @@ class Values:
             return self._cannot(item, "BPF has no floating-point numbers")
 
         statements = Statements(fetched, no_floats)
-        value = statements.converted(statements.computed(calculation), calculation.result).text
-        name = f"{self._holder}->{self.names[item.name]}"
-        return filled(
-            "computed" if statements.faults else "computed_always",
-            holder=self._holder,
-            name=name,
-            bit=bit,
-            text=" ".join(item.text.split()),
-            statements="\n".join([f"        {one}" for one in statements.lines]),
-            faults=either(statements.faults),
-            value=value,
-        )
+        found = statements.converted(statements.computed(calculation), calculation.result)
+        return statements, found.text
 
     def _operand(self, statements: Statements, item: Item, index: str) -> tuple[Expression, str]:
         # A variable with the number that is fetched, and one that says that it was not read.

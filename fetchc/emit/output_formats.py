@@ -41,6 +41,9 @@ COMPUTING = ("bpftrace", "bpf-c")
 WALKING = ("bpf-c",)
 """Formats whose tools walk a container."""
 
+TESTING = ("bpf-c",)
+"""Formats whose tools test conditions."""
+
 OF_VERSIONS = ("bpftrace",)
 """Formats whose text depends on the tool's version."""
 
@@ -106,6 +109,7 @@ class Event(Record):
     probe by.
     ``static`` is ``provider:name`` of such a probe that is at this address alone.
     ``point``: the probe is in the kernel, and what is said of a file does not count.
+    ``conditions``: the items of expressions; a hit where one is 0, or is not known, is no event.
     """
 
     kind: str
@@ -126,6 +130,7 @@ class Event(Record):
     point: KernelPoint | None = None
     build_id: str = ""
     listed_in: str = ""
+    conditions: tuple[tuple[Item, ...], ...] = ()
 
 
 class Written(Record):
@@ -159,6 +164,12 @@ def written(format: str, events: Sequence[Event], btf: str = "", version: str = 
             "FC0314",
             f"the format `{format}` cannot walk a container",
             help=f"`fetchc trace` and `--format {WALKING[0]}` do",
+        )
+    if any(event.conditions for event in events) and format not in TESTING:
+        raise reject(
+            "FC0514",
+            f"the format `{format}` cannot test a condition",
+            help=f"`fetchc trace --filter` and `--format {TESTING[0]}` do",
         )
     options = (btf,) if format in NAMING_BTF else (version,) if format in OF_VERSIONS else ()
     result: Written = _module(format).write(events, *options)

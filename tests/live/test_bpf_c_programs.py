@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 import fetchc
+from fetchc.cli import main
 from fetchc.emit.output_formats import written
 from tests.live.test_operators import SEED, go_values
 from tests.live.test_operators import c_program as c_values
@@ -167,6 +168,28 @@ def test_values_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFix
     wrong = text.replace("(__s64)((__u64)word", "((__u64)word")
     compiled(tmp_path, wrong)
     assert loaded(tmp_path, binary, wrong, OF_C) != found
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "n * 2 > 10 && it->row[0] != 7",
+        "it->next->low == 7",
+        "pairs[n - 5].y != 2",
+        "n < 0 || n / 2 == 3",
+    ],
+)
+def test_hits_are_those_that_a_filter_of_trace_lets_pass(
+    condition: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    binary = c_program(tmp_path)
+    command = ["compile", "n", "--format", "bpf-c", "-x", str(binary), "-f", "work"]
+    assert main([*command, "--filter", condition]) == 0
+    text = capfd.readouterr().out
+    compiled(tmp_path, text)
+    expected = traced(capfd, binary, "n", "-f", "work", "--filter", condition)
+    assert loaded(tmp_path, binary, text, ["n"]) == expected
+    assert 0 < len(expected) < 3
 
 
 def test_results_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -26,6 +26,10 @@ CPP = str(fixture("cpp/addressbook/g++-O2"))
         (["trace", "-f", "visit", C], f"`-x {C}`; to start it, too, end with `-- {C}`"),
         (["trace", "-f", "--", C], "--function needs a value: --function FUNCTION"),
         (["compile", "-x", C, "-f", "visit"], "`'$args'` is every parameter of a function"),
+        (
+            ["compile", "r", "--filter", "r", "-x", C, "-f", "visit"],
+            "`--filter` needs `--format bpf-c`",
+        ),
         (["trace", "--duration", "1", "-x", C], "did you mean `--timeout`?"),
         (["trace", "--fitler", "a == 1", "-x", C], "did you mean `--filter`?"),
         (["types", "-o", "file", "-x", C], "did you mean `> FILE`?"),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fetchc.diag.diagnostic import CompileError
-from fetchc.emit.output_formats import FORMATS, WALKING, Event, Item, KernelPoint, written
+from fetchc.emit.output_formats import FORMATS, TESTING, WALKING, Event, Item, KernelPoint, written
 from fetchc.ir.arithmetic import DOUBLE, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Array,
@@ -211,6 +211,29 @@ def test_another_number_of_entries_after_a_walk_is_a_change() -> None:
     assert "e->v_count_ = e->v_word1;" in found
     assert "e->v_changed |= e->v_word1 != e->v_count_ || (e->v_ended && " in found
     assert "if (number >= 32)\n        return 1;" in found
+
+
+def test_a_condition_is_tested_before_there_is_an_event() -> None:
+    flag = item(Register("si"), name="n")
+    found = text(event(item(DI)).replaced(conditions=((item(Deref(DI, 8), name="c"),), (flag,))))
+    tested, _, sent = found.partition("    e = bpf_ringbuf_reserve")
+    for line in (
+        "    { // only where c\n",
+        "        if (unread || !(operand != 0))\n            return 0;\n",
+        "        if (!(operand != 0))\n            return 0;\n",
+    ):
+        assert line in tested
+    assert "only where" not in sent
+    with pytest.raises(CompileError) as refused:
+        text(event(item(DI)).replaced(conditions=((item(Deref(DI, 8), Text()),),)))
+    assert "a condition is a number" in str(refused.value)
+
+
+@pytest.mark.parametrize("format", sorted({*FORMATS} - {*TESTING}))
+def test_other_formats_test_no_condition(format: str) -> None:
+    with pytest.raises(CompileError) as refused:
+        written(format, [event(item(DI)).replaced(conditions=((item(DI),),))])
+    assert "cannot test a condition" in str(refused.value)
 
 
 def test_walks_of_two_events_have_names_of_their_own() -> None:
