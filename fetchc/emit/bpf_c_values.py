@@ -155,7 +155,8 @@ class Values:
     def declared_registers(self) -> str:
         """The declarations of the variables with registers."""
         listed = self.registers.items()
-        return "".join([f"    __u64 {name} = ctx->{member};\n" for name, member in listed])
+        declared = [f"    __u64 {name} = ctx->{member};\n" for name, member in listed]
+        return "".join(declared) or "    (void)ctx;\n"
 
     def size(self) -> int:
         """The bytes of all members together."""

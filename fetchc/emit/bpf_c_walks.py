@@ -235,7 +235,7 @@ class WalkWriter:
             walk=self._stem,
             name=self._name,
             context=self._values.machine["structure"],
-            registers=self._values.declared_registers() or "    (void)ctx;\n",
+            registers=self._values.declared_registers(),
             begin="\n".join(indented(lines)),
             rounds="\n".join(indented(indented([call, *again]))),
             bit=self._bit,

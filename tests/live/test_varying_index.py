@@ -244,7 +244,8 @@ def whole_values(language: str) -> tuple[str, str, dict[str, Expected]]:
     return source, function, kept
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.long
+@pytest.mark.parametrize("language", CASES)
 def test_c_for_libbpf_has_the_element(language: str, tmp_path: Path) -> None:
     require_uprobes()
     source, function, expressions = whole_values(language)
@@ -264,13 +265,9 @@ def test_c_for_libbpf_has_the_element(language: str, tmp_path: Path) -> None:
     assert len(shown_otherwise(found, expressions, fault)) == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    ("language", "which"),
-    [
-        ("c++", "installed"),
-        ("go", "installed"),
-        pytest.param("c++", "newer", marks=pytest.mark.long),
-    ],
+    ("language", "which"), [("c++", "installed"), ("go", "installed"), ("c++", "newer")]
 )
 def test_bpftrace_has_the_element(language: str, which: str, tmp_path: Path) -> None:
     require_uprobes()

@@ -8,6 +8,7 @@ import pytest
 
 from fetchc.diag.diagnostic import CompileError
 from fetchc.emit.output_formats import FORMATS, Event, Item, KernelPoint, settled, written
+from fetchc.ir.arithmetic import Number
 from fetchc.ir.fetch import (
     Absolute,
     Array,
@@ -16,10 +17,12 @@ from fetchc.ir.fetch import (
     Comm,
     Decode,
     Deref,
+    ElementAddress,
     Fetch,
     Image,
     Immediate,
     KernelValue,
+    Part,
     Register,
     ReturnValue,
     Scalar,
@@ -27,10 +30,12 @@ from fetchc.ir.fetch import (
     StackPointer,
     Store,
     Symbol,
+    Term,
     Text,
     Value,
     Word,
 )
+from fetchc.ir.term_operators import Numeral, calculate, converted, fails_where, negated
 from fetchc.quantities import Address, FileOffset
 from fetchc.target.kernel_versions import kernel
 
@@ -168,6 +173,26 @@ def test_versions_of_bpftrace(
     kernel = written("bpftrace", [event(file, kind="fprobe", point=READ)], version=version).text
     assert f"\n{entry}:vfs_read\n" in kernel
     assert field in kernel
+
+
+def test_bpftrace_computes_the_place_of_an_element() -> None:
+    # `items[n]` of a pointer, of 16 bytes each, as many as the word behind it says; `n` is a short.
+    items, index = Deref(DI, 0), converted(Register("si"), Number(16, True)).term
+    address: Term = calculate("add", items, calculate("mul", index, 16))
+    beyond = negated(calculate("lt", index, Part(DI, 8, 4)))
+    found = fails_where(beyond, Numeral(address, Number(64, False)), None).term
+    element = item(Deref(ElementAddress(found), 8), Scalar("s", 32))
+    made = written("bpftrace", [event(element)]).text
+    assert made.partition("{\n")[2].partition('    printf("')[0] == (
+        '    $reg_di = reg("di");\n'
+        '    $reg_si = reg("si");\n'
+        "    $v_0 = (uint64)*(uint64*)($reg_di);\n"
+        "    $v_1 = (uint64)*(uint32*)($reg_di + 8);\n"
+        "    $v_2 = ((uint64)(int64)(int16)(uint64)$reg_si >= $v_1 || $v_0 == 0"
+        " ? (uint64)0xff80000000000000"
+        " : ($v_0 + ((uint64)(int64)(int16)(uint64)$reg_si * (uint64)16)));\n"
+    )
+    assert "*(int32*)(uptr($v_2 + 8))" in made
 
 
 def test_a_bpftrace_that_is_too_old_is_refused() -> None:
