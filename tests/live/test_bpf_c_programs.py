@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
 
 import fetchc
 from fetchc.cli import main
@@ -157,6 +158,8 @@ def test_values_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFix
     probe = fetchc.open(str(binary)).probe("work")
     text = probe.written("bpf-c", [probe.compile(one, computes=True) for one in OF_C]).text
     compiled(tmp_path, text)
+    with open(tmp_path / "probes.bpf.o", "rb") as file:  # of which bpf2go makes types of Go
+        assert b"\0work_event\0" in ELFFile(file).get_section_by_name(".BTF").data()
     found = loaded(tmp_path, binary, text, OF_C)
     assert found == traced(capfd, binary, *OF_C, "-f", "work")
     assert [one["next"] for one in found[1:]] == [None, None]  # behind a null pointer
