@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from math import isclose, isnan
+from ctypes import c_float
+from math import isnan
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -108,7 +109,7 @@ def same(mine: Any, theirs: Any) -> bool:
         text = bytes(each & 0xFF for each in mine).decode(errors="surrogateescape")
         return text.rstrip("\0") == str(theirs).rstrip("\0")
     if isinstance(mine, float) and isinstance(theirs, float):
-        return isclose(mine, theirs, rel_tol=1e-6)
+        return c_float(mine).value == c_float(theirs).value
     if isinstance(mine, float) and isnan(mine):
         return str(theirs).lower() == "nan"
     if isinstance(mine, int) and isinstance(theirs, str):
