@@ -84,7 +84,7 @@ def write(events: Sequence[Event]) -> Written:
         if any(call in text for text in [*texts, *helpers]):
             helpers.insert(0, filled(helper))
     in_units = any(TEXT_UNITS in text for text in texts)
-    units = "#define TEXT_UNITS (TEXT_BYTES / 2)  // of a text in UTF-16\n"
+    units = "#define TEXT_UNITS (TEXT_BYTES / 2)  // of a string in UTF-16\n"
     head = filled(
         "head",
         units=units * in_units,

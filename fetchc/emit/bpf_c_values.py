@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 __all__ = ["TEXT_UNITS", "Member", "Values", "filled", "free_name"]
 
 TEXT_UNITS = "TEXT_UNITS"
-"""A macro of the program: the units of a text in UTF-16."""
+"""A macro of the program: the units of a string in UTF-16."""
 
 _FARTHEST = 1 << 54  # from NOWHERE, no program's memory is so near
 
@@ -179,15 +179,15 @@ class Values:
         return self._lines
 
     def _ordered(self, bits: Sequence[int]) -> Iterator[int]:
-        # A text comes after its length, which says how much is read.
+        # A string comes after its length, which says how much is read.
         numbers = {self.members[bit].item.name: bit for bit in bits}
-        texts = {self.members[bit].item.length: bit for bit in bits}
+        strings = {self.members[bit].item.length: bit for bit in bits}
         for bit in bits:
             length, name = self.members[bit].item.length, self.members[bit].item.name
             if length is None or length not in numbers:
                 yield bit
-            if length is None and name in texts:
-                yield texts[name]
+            if length is None and name in strings:
+                yield strings[name]
 
     def printed(self, bit: int) -> str:
         """The statements of the loader that print that member."""
@@ -315,8 +315,8 @@ class Values:
     def _address(self, item: Item) -> tuple[str, bool]:
         # What is at the end of the chain: an address to read at, or the value itself.
         base, loads = chain(item.fetch.value, self._event.word_bytes)
-        behind = loads[not isinstance(base, ElementAddress) :]
-        if any(abs(load.offset) > _FARTHEST for load in behind):
+        after = loads[not isinstance(base, ElementAddress) :]
+        if any(abs(load.offset) > _FARTHEST for load in after):
             raise self._cannot(item, "it is too far behind a pointer")
         address = self.base(item, base)
         for load in loads[:-1]:

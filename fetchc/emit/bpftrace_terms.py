@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["Place", "TermWriter", "literal", "pointer", "total"]
 
 Place = tuple[str, int, bool]
-"""An expression, bytes behind it, and whether the memory there is a program's."""
+"""An expression, bytes after it, and whether the memory there is a program's."""
 
 _NO_MEMORY = "(uint64)0xff80000000000000"  # as of targets/backend/libbpf.toml
 _LONG = 80  # characters of an expression that is a variable

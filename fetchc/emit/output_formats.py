@@ -60,7 +60,7 @@ class Item(Record):
     """One named fetch of an event.
 
     ``text`` is the argument as the user wrote it; ``length`` names the item that holds the bytes,
-    or units of UTF-16, of a counted text. ``computed``: the value is what that gives for the
+    or units of UTF-16, of a counted string. ``computed``: the value is what that gives for the
     fetches of the argument's items, and what its result means. ``entry`` is, of a walk, what is
     fetched of each of its entries.
     """
@@ -75,7 +75,7 @@ class Item(Record):
 
     @property
     def counts_bytes(self) -> bool:
-        """Whether it is a text with a length that is of bytes, not of units of UTF-16."""
+        """Whether it is a string with a length that is of bytes, not of units of UTF-16."""
         return self.length is not None and self.decode.kind != "utf-16"
 
 

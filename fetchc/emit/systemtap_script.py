@@ -141,7 +141,7 @@ class _Probe:
         if isinstance(value, Comm):
             return _quoted("execname()")
         if item.decode.kind == "bytes":
-            raise self._cannot(item, "it has no bytes of any kind, only texts up to a NUL")
+            raise self._cannot(item, "it has no bytes of any kind, only strings up to a NUL")
         if item.counts_bytes or isinstance(store, Text):
             return _quoted(self._string(item))
         match store:

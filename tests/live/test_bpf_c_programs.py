@@ -159,7 +159,9 @@ def test_values_of_c_are_those_of_trace(tmp_path: Path, capfd: pytest.CaptureFix
     text = probe.written("bpf-c", [probe.compile(one, computes=True) for one in OF_C]).text
     compiled(tmp_path, text)
     with open(tmp_path / "probes.bpf.o", "rb") as file:  # of which bpf2go makes types of Go
-        assert b"\0work_event\0" in ELFFile(file).get_section_by_name(".BTF").data()
+        btf = ELFFile(file).get_section_by_name(".BTF")
+        assert btf is not None
+        assert b"\0work_event\0" in btf.data()
     found = loaded(tmp_path, binary, text, OF_C)
     assert found == traced(capfd, binary, *OF_C, "-f", "work")
     assert [one["next"] for one in found[1:]] == [None, None]  # behind a null pointer
