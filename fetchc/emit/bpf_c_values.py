@@ -87,12 +87,25 @@ class Member(Record):
 def _members(items: Sequence[Item]) -> Iterator[Member]:
     at = 0
     while at < len(items):
-        item = items[at]
+        item = _with_bits(items[at])
         many = 0
         if item.computed is not None and (at == 0 or items[at - 1].text != item.text):
             many = _operands(item.computed[0])
         yield Member(item, tuple(items[at : at + many]))
         at += many or 1
+
+
+def _with_bits(item: Item) -> Item:
+    # An element of floating-point numbers is selected as its bits: nothing computes with it.
+    if item.computed is None or item.computed[0].operator != "[]":
+        return item
+    calculation, decode = item.computed
+    index, (first, number) = calculation.operands
+    if not number.floating:
+        return item
+    word = Number(number.bits, False)
+    bits = calculation.replaced(operands=(index, (first, word)), number=word, result=word)
+    return item.replaced(computed=(bits, decode))
 
 
 def _operands(value: Calculation | Fetched | float) -> int:
@@ -308,7 +321,8 @@ class Values:
             return f"{text}: as many {units} as `{self.names[item.length]}` says"
         if item.name in self._lengths:
             return f"length of {text}"
-        if item.decode.kind == "float":
+        decode = item.decode if item.computed is None else item.computed[1]
+        if decode.kind == "float":
             return f"{text}: the bits of the number"
         return text
 

@@ -114,13 +114,13 @@ class StepWriter:
                 return False
 
     def _arithmetic(self, step: Arithmetic) -> str:
-        operation, left, right = step.operation, self.operand(step.left), self.operand(step.right)
         constant = self._steps[step.right]
         number = constant.value if isinstance(constant, Constant) else None
+        if step.operation == "and" and number == 0:
+            return "0"  # of what has to be read
+        operation, left, right = step.operation, self.operand(step.left), self.operand(step.right)
         if operation in ("add", "or") and right == "0":
             return self.text(step.left)
-        if operation == "and" and right == "0":
-            return "0"  # of what has to be read
         if operation == "and" and number is not None and self._holds(step.left, number):
             return self.text(step.left)
         if operation in ("lsh", "rsh", "arsh"):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from ctypes import c_float
@@ -50,7 +51,18 @@ def drawn(build: Build, seed: int, folder: Path) -> tuple[Path, dict[str, list[s
         for _, probes in families
         for probe in probes
     }
-    return program, {name: list(dict.fromkeys(texts)) for name, texts in asked.items() if texts}
+    return program, {name: with_indices(texts) for name, texts in asked.items() if texts}
+
+
+def with_indices(texts: list[str]) -> list[str]:
+    """Each expression, and where it has a constant index also with one that varies."""
+    found = [each for text in texts for each in (text, varying(text))]
+    return list(dict.fromkeys(found))
+
+
+def varying(text: str) -> str:
+    """The same element, by an index that is computed when the program runs."""
+    return re.sub(r"\[(\d+)\]", r"[(%sp & 0) + \1]", text, count=1)
 
 
 def accepted(
@@ -70,7 +82,7 @@ def accepted(
                 continue
             taken.append(argument)
         if taken:
-            found[function] = probe, taken[:20]
+            found[function] = probe, taken[:24]
     return found
 
 
@@ -117,6 +129,12 @@ def same(mine: Any, theirs: Any) -> bool:
     return bool(mine == theirs)
 
 
+def same_element(hit: dict[str, Any], text: str) -> bool:
+    """Whether the element is the same by an index that varies."""
+    other = hit.get(varying(text))
+    return other is None or repr(other) == repr(hit[text])
+
+
 def rows(listed: list[Any]) -> list[Any]:
     """The elements of all rows."""
     return [one for each in listed for one in (rows(each) if isinstance(each, list) else [each])]
@@ -157,6 +175,9 @@ def compared(
         if len(mine) != len(theirs):
             wrong.append(f"{name}: {len(mine)} hits, not {len(theirs)}")
         for hit, other in zip(mine, theirs, strict=False):
+            for text, value in hit.items():
+                if not same_element(hit, text):
+                    wrong.append(f"{name}: {text}: {value!r}, not {hit[varying(text)]!r}")
             for expression, value in hit.items():
                 if isinstance(other[expression], dict):
                     continue  # a structure, of which one member can be fetched

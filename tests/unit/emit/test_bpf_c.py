@@ -152,6 +152,20 @@ def test_floating_point_is_not_computed() -> None:
     assert "BPF has no floating-point numbers" in str(refused.value)
 
 
+def test_an_element_of_floating_point_numbers_is_its_bits() -> None:
+    s32 = Number(32, True)
+    element = Calculation("[]", ((Fetched(0), s32), (Fetched(1), DOUBLE)), DOUBLE, "c", DOUBLE, 4)
+    double = item(Deref(DI, 8), Scalar("x", 64), "float")
+    computed = [
+        one.replaced(computed=(element, Decode("float", 64)))
+        for one in (item(Register("si")), double)
+    ]
+    found = text(event(*computed))
+    assert "    __u64 v;  // bit 0: v: the bits of the number\n" in found
+    assert "if (index >= 4 || unread) {" in found
+    assert "e->v = operand2;" in found
+
+
 def test_an_element_by_index_is_not_the_first_one() -> None:
     s32 = Number(32, True)
     element = Calculation("[]", ((Fetched(0), s32), (Fetched(1), s32)), s32, "c", s32, 4)
