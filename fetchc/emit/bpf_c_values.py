@@ -496,7 +496,7 @@ class Values:
             case LoadBias():
                 return self.base(item, Image(0))
             case _:
-                raise self._cannot(item, "the kernel alone has it")
+                raise self._cannot(item, "the place of an element depends on thread-local memory")
 
     def _register(self, item: Item, name: str) -> str:
         if name not in self.machine["registers"]:
