@@ -11,10 +11,10 @@ expression is selected of each of them: ``list(head, next).name`` are all names.
 from __future__ import annotations
 
 from fetchc.check import members
+from fetchc.check.arithmetic_conversions import operand_of
 from fetchc.check.array_dimensions import grid, window_room
 from fetchc.check.builtins import container_of, offset_of
 from fetchc.check.conversions import decayed, type_named
-from fetchc.check.operators import operand_of
 from fetchc.check.typed_tree import Address, Pointee, Ranged, Special, Subobject
 from fetchc.diag.diagnostic import CompileError, reject
 from fetchc.program.types import (
