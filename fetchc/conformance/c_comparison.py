@@ -148,7 +148,7 @@ class Refusals:
         passed = [probe.result] if stage == "leave" else [it.type for it in probe.parameters]
         types = [resolved(it) for it in passed if it is not None]
         self._unnamed = any(_unnamed(it) for it in types)
-        self._full = {it.name for it in _bit_fields(family) if _is_full(it)}
+        self._uncertain = set(_uncertain(family))
 
     def right(
         self, expression: Expression, first: Diagnostic, expected: list[int | bytes]
@@ -181,8 +181,8 @@ class Refusals:
         match first.code:
             case "FC0401" if "unsaid" in first.message:
                 return True  # clang 14: how some structures lie on the stack
-            case "FC0904":  # clang 14: where packed bit fields begin that are as wide as a type
-                return bool(self._full & set(re.findall(r"`(\w+)`", first.message)))
+            case "FC0904":  # clang 14: which members are packed bit fields as wide as their type
+                return bool(self._uncertain & set(re.findall(r"`(\w+)`", first.message)))
             case _:
                 return False
 
@@ -196,15 +196,20 @@ def _unnamed(c_type: CType) -> bool:
     return any((it.width is not None and not it.name) or _unnamed(it.type) for it in inner.members)
 
 
-def _bit_fields(family: Family) -> Iterator[Member]:
+def _uncertain(family: Family) -> Iterator[str]:
+    # Bit fields that look like none, and members before an unnamed bit field, which may be those.
     waiting = [it for it in family.declared if isinstance(it, Struct)]
     while waiting:
-        for member in waiting.pop().members:
+        members = waiting.pop().members
+        for member, after in zip(members, [*members[1:], None], strict=True):
             inner = resolved(member.type)
             if member.width is not None:
-                yield member
+                if _is_full(member):
+                    yield member.name
             elif isinstance(inner, Struct) and not inner.tag:
                 waiting.append(inner)
+            elif after is not None and after.width is not None and not after.name:
+                yield member.name
 
 
 def _is_full(member: Member) -> bool:
