@@ -46,8 +46,7 @@ def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]
             return _rust_tree(checker, node, resolved, span)
         if isinstance(resolved, StructType) and resolved.name.startswith(_RUST_LIST):
             return _rust_list(checker, node, span)
-        found = [one for one in getattr(resolved, "members", ()) if one.name == name]
-        node = members.subobject(node, found[0], span) if found else node
+        node = _own(checker, node, name, span)
     resolved = checker.resolved(node.type)
     if not isinstance(resolved, StructType) or not resolved.name.startswith(_RUST_TABLE):
         return None
@@ -112,6 +111,29 @@ _RUST_TREE = "alloc::collections::btree::map::BTreeMap<"
 _RUST_NODE = "alloc::collections::btree::node::"
 
 
+# Source: library/core/src/mem: MaybeUninit, a union with a ManuallyDrop, which has the value or, in
+# newer versions, a MaybeDangling of it.
+_DANGLING = "core::mem::maybe_dangling::MaybeDangling<"
+
+
+def _stored(checker: Checker, leaf: TypeId, name: str, span: Span) -> TypeId:
+    # The type of a leaf's keys or values. References and boxes are not found by their names.
+    node: Typed = Pointee(cursor(checker, leaf, span), leaf, span)
+    node = _own(checker, at_path(checker, node, (name, 0), span), "value", span)
+    node = _own(checker, node, "value", span)
+    resolved = checker.resolved(node.type)
+    if isinstance(resolved, StructType) and resolved.name.startswith(_DANGLING):
+        node = _own(checker, node, "__0", span)
+    return node.type
+
+
+def _own(checker: Checker, node: Typed, name: str, span: Span) -> Typed:
+    # The structure's own member if there is one, not one of what it dereferences to.
+    resolved = checker.resolved(node.type)
+    found = [one for one in getattr(resolved, "members", ()) if one.name == name]
+    return members.subobject(node, found[0], span) if found else node
+
+
 def _rust_tree(
     checker: Checker, node: Typed, resolved: StructType, span: Span
 ) -> tuple[Typed, Walked] | None:
@@ -120,11 +142,11 @@ def _rust_tree(
     if reference is None:
         return None
     key_name, value_name, *_ = _arguments(resolved)
-    key_type, value_type = (_named(checker, one, span) for one in (key_name, value_name))
     leaf, internal = (
         _named(checker, f"{_RUST_NODE}{one}<{key_name}, {value_name}>", span)
         for one in ("LeafNode", "InternalNode")
     )
+    key_type, value_type = (_stored(checker, leaf, name, span) for name in ("keys", "vals"))
     keys, values = (
         (offset(checker, leaf, (name,), span), checker.size(one) or 0)
         for name, one in (("keys", key_type), ("vals", value_type))

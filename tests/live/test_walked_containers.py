@@ -756,6 +756,47 @@ def test_containers_of_rust(
         probe.asked("b[m.len()]")
 
 
+STORED = r"""
+use std::collections::BTreeMap;
+struct Held { value: u8, other: i32 }
+#[inline(never)]
+fn look(r: &BTreeMap<u32, &'static i16>, b: &BTreeMap<String, Box<Option<u16>>>, h: &BTreeMap<u8, Held>, t: &BTreeMap<(u8,), (String, f64)>) -> usize {
+    r.len() + b.len() + h.len() + t.len()
+}
+fn main() {
+    let r = BTreeMap::from([(3, &-7i16), (4, &9)]);
+    let b = (0..40).map(|n| (format!("k{}", n), Box::new(Some(n)))).collect();
+    let h = BTreeMap::from([(1, Held { value: 5, other: -1 })]);
+    look(&r, &b, &h, &BTreeMap::from([((1,), ("t".to_string(), 1.5))]));
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("compiler", COMPILERS[:2])
+def test_what_a_tree_of_rust_stores(
+    kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path, compiler: str
+) -> None:
+    # References and boxes, which have no names by which their types are found; and members of the
+    # names that the library's wrappers of a value have.
+    source = tmp_path / "drawn" / "main.rs"
+    source.parent.mkdir()
+    source.write_text(STORED)
+    program = compiled(compiler, source, tmp_path / "drawn_program")
+    expected = {
+        "*r[4]": "9",
+        "b[:2].Some.0": '[{key="k0", value=0}, {key="k1", value=1}, …(of 40)]',
+        'b["k7"].Some.0': "7",
+        "h[:]": "[{key=1, value={value=5, other=-1}}]",
+        "t[:]": '[{key=(1,), value=("t", 1.5)}]',
+        "t[:].0": '[{key=(1,), value="t"}]',
+    }
+    found = trace(capfd, *expected, "-x", program, "-f", "look", "--at", "body", "--", program)
+    assert found.status == 0, found.errors
+    assert [
+        text for text, value in expected.items() if f"  {text}={value}" not in found.lines[0]
+    ] == []
+
+
 def test_collections_of_dotnet(
     kernel_walks: None, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
