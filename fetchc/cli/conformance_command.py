@@ -12,7 +12,13 @@ from fetchc.conformance.dwarf_comparison import require_pyelftools
 from fetchc.conformance.results import Tally
 from fetchc.conformance.suite import PARTS, Job, jobs
 from fetchc.conformance.suite import run as run_job
-from fetchc.conformance.toolchains import c_toolchain, go_toolchain, here, rust_toolchain
+from fetchc.conformance.toolchains import (
+    c_toolchain,
+    go_toolchain,
+    here,
+    mono_toolchain,
+    rust_toolchain,
+)
 from fetchc.tracer.session import terminable
 
 TYPE_CHECKING = False
@@ -156,11 +162,11 @@ def _reproducer(found: Reproducer) -> dict[str, str]:
 
 def run(options: Options, output: Output) -> int:
     """A table of what was compared; status 1 and a small program where a value is wrong."""
-    if not options.compilers and not options.gos and not options.rusts:
+    if not (options.compilers or options.gos or options.rusts or options.monos):
         output.say(
             "error: no toolchain is given",
             "",
-            "usage: fetchc conformance --cc CC | --go GO | --rust RUSTC",
+            "usage: fetchc conformance --cc CC | --go GO | --rust RUSTC | --mono MONO",
         )
         return 2
     try:
@@ -190,6 +196,9 @@ def _engines(options: Options, output: Output) -> tuple[str, ...]:
 _HELP = "run it as root, or leave `--engine` out: the oracles need no rights"
 
 
+_NO_PROGRAMS = "no programs of its language are of this part, or only an engine can look at them"
+
+
 def _run(options: Options, output: Output, folder: Path) -> int:
     here()
     terminal = None if options.format == "json" else Terminal()
@@ -199,8 +208,12 @@ def _run(options: Options, output: Output, folder: Path) -> int:
     toolchains = [c_toolchain(command, folder) for command in options.compilers]
     toolchains += [go_toolchain(command, folder) for command in options.gos]
     toolchains += [rust_toolchain(command, folder) for command in options.rusts]
+    toolchains += [mono_toolchain(command, folder) for command in options.monos]
     engines = _engines(options, output)
     planned = jobs(toolchains, parts, options.rounds, options.seed, engines)
+    for each in toolchains:
+        if all(job.toolchain is not each for job in planned):
+            output.say(f"note: {each.name}: {_NO_PROGRAMS}")
     rows: dict[tuple[str, str, str], Row] = {}
     first: Reproducer | None = None
 

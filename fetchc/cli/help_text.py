@@ -50,7 +50,7 @@ GROUPS = (
         "group", "event", "enable", "all", "stale",
     )),
     ("The toolchain", "--cc clang-19 --rounds 3", (
-        "cc", "go", "rust", "rounds", "seed", "only", "traced_by",
+        "cc", "go", "rust", "mono", "rounds", "seed", "only", "traced_by",
     )),
     ("Output", "--color never", (
         "compiled", "drawn", "listed", "tabled", "traced", "btf", "bpftrace_version", "written",

@@ -150,7 +150,7 @@ COMMANDS = {
     ),
     "conformance": Command(
         "conformance", "test fetchc with your own compiler", ("operands", "TOOLCHAIN"), 0, 0,
-        ("cc", "go", "rust", "rounds", "seed", "only", "traced_by", "listed", "color"),
+        ("cc", "go", "rust", "mono", "rounds", "seed", "only", "traced_by", "listed", "color"),
     ),
     "cache": Command(
         "cache", "show or clear cached debug information",
@@ -363,14 +363,15 @@ OPTIONS = {
     ),
     "go": Option("gos", ("--go",), "GO", "a Go toolchain: its command or GOROOT", many=True),
     "rust": Option("rusts", ("--rust",), "RUSTC", "a Rust compiler", many=True),
+    "mono": Option("monos", ("--mono",), "MONO", "Mono, with `mcs` beside it", many=True),
     "rounds": Option("rounds", ("--rounds",), "N", "generate N times as many programs", number=int),
     "seed": Option("seed", ("--seed",), "S", "what is drawn; default: 1"),
     "only": Option(
         "only",
         ("--only",),
         "PART",
-        "layouts, signatures, operators or entries",
-        ("layouts", "signatures", "operators", "entries"),
+        "layouts, signatures, operators, containers or entries",
+        ("layouts", "signatures", "operators", "containers", "entries"),
     ),
     "long": Option("long", ("--long",), None, "with address, signature and source line"),
     "uncached": Option("uncached", ("--no-cache",), None, "neither read nor write the cache"),
@@ -464,6 +465,7 @@ class Options:
         self.compilers: list[str] = []
         self.gos: list[str] = []
         self.rusts: list[str] = []
+        self.monos: list[str] = []
         self.rounds = 1
         self.seed = "1"
         self.only: str | None = None

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from random import Random
 
+from fetchc.conformance.container_drawing import BOUNDS, MOST, SIZES
 from fetchc.record import Record
 
-__all__ = ["RustProbe", "RustProgram", "draw_rust", "rust_source"]
+__all__ = ["RustProbe", "RustProgram", "draw_collections", "draw_rust", "rust_source"]
 
 _INTEGERS = {f"{sign}{bits}": bits for sign in "iu" for bits in (8, 16, 32, 64)}
 _INTEGERS |= {"isize": 64, "usize": 64}
@@ -68,6 +69,19 @@ class Enumerators(Record):
     names: tuple[str, ...]
 
 
+class Collection(Record):
+    """A map, a set or a ``Vec`` of ``many`` elements: without ``value`` or ``key``.
+
+    ``step`` makes the keys of numbers of elements.
+    """
+
+    source: str
+    key: Scalar | Text | None
+    value: RustType | None
+    many: int
+    step: int
+
+
 RustType = Scalar | Text | Several | Reference | Fields | Variants | Enumerators
 
 
@@ -82,7 +96,7 @@ class RustProbe(Record):
     """A function that takes ``parameters``; the values with which it is called are Rust's."""
 
     name: str
-    parameters: tuple[tuple[str, RustType, str], ...]
+    parameters: tuple[tuple[str, RustType | Collection, str], ...]
     expressions: tuple[RustExpression, ...]
 
 
@@ -132,6 +146,10 @@ impl<T: Shown> Shown for Option<T> { fn shown(&self) -> String { match self {
 impl<T: Shown, E: Shown> Shown for Result<T, E> { fn shown(&self) -> String { match self {
     Ok(it) => format!("{{\\"Ok\\": {}}}", it.shown()),
     Err(it) => format!("{{\\"Err\\": {}}}", it.shown()) } } }
+fn walked(each: Vec<String>, most: usize) -> String {
+    format!("{{\\"walked\\": [{}], \\"most\\": {}}}", each.join(", "), most) }
+fn entry(key: String, value: String) -> String {
+    format!("{{\\"key\\": {}, \\"value\\": {}}}", key, value) }
 fn variant(name: &str) -> String { format!("{{\\"variant\\": \\"{}\\"}}", name) }
 """
 
@@ -169,6 +187,19 @@ def draw_rust(random: Random, types: int, functions: int, expressions: int) -> R
     for number in range(types):
         drawing.declare(number)
     probes = [drawing.probe(f"f{number}", expressions) for number in range(functions)]
+    return _program(drawing, types, probes)
+
+
+def draw_collections(random: Random, types: int, functions: int, expressions: int) -> RustProgram:
+    """As :func:`draw_rust`, of functions that take a ``Vec``, maps and sets of many elements."""
+    drawing = _Drawing(random)
+    for number in range(types):
+        drawing.declare(number)
+    probes = [drawing.of_collections(f"f{number}", expressions) for number in range(functions)]
+    return _program(drawing, types, probes)
+
+
+def _program(drawing: _Drawing, types: int, probes: list[RustProbe]) -> RustProgram:
     names = tuple([f"T{number}" for number in range(types)])
     return RustProgram(names, tuple(drawing.declared), tuple(probes))
 
@@ -356,15 +387,7 @@ class _Drawing:
                 name, inner = random.choice(fields.members)
                 short = case.rpartition("::")[2]
                 found = self._walked(f"{text}.{short}.{name}", "(*it)", inner)
-                bound = f"{case} {{ {name}: it, .. }} => {found.written}"
-                others = [
-                    f'{other} {{ .. }} => variant("{other.rpartition("::")[2]}")'
-                    for other, _ in cases
-                    if other != case
-                ]
-                return RustExpression(
-                    found.text, f"match &{place} {{ {', '.join([bound, *others])} }}"
-                )
+                return _of_case(found, place, type, case, name)
             case Several(element=element, form=form, count=count):
                 if random.random() < 0.3:
                     return self._end(text, place, type)
@@ -390,6 +413,117 @@ class _Drawing:
         if isinstance(type, Several) and type.form != "array" and random.random() < 0.4:
             return RustExpression(f"list({text})", f"Shown::shown(&{place})")
         return RustExpression(text, f"Shown::shown(&{place})")
+
+    # -- collections
+
+    def of_collections(self, name: str, expressions: int) -> RustProbe:
+        """A function of some collections, and drawn expressions of them."""
+        taken = [self._collection() for _ in range(self._random.randrange(1, 4))]
+        found: dict[str, RustExpression] = {}
+        for number in range(expressions):
+            root = f"v{number % len(taken)}"
+            one = self._of_collection(root, taken[number % len(taken)])
+            found.setdefault(one.text, one)
+        values = [(f"v{at}", type, self._collected(type)) for at, type in enumerate(taken)]
+        return RustProbe(name, tuple(values), tuple(found.values()))
+
+    def _collection(self) -> Collection:
+        random = self._random
+        form = random.choice(["HashMap", "HashMap", "BTreeMap", "HashSet", "BTreeSet", "Vec"])
+        keys: list[Scalar | Text] = [Scalar(random.choice(list(_INTEGERS))), Text("String")]
+        key = None if form == "Vec" else random.choice(keys)
+        value = None if form.endswith("Set") else self.type(1)
+        arguments = ", ".join([one.source for one in (key, value) if one is not None])
+        source = f"{'std::collections::' * (key is not None)}{form}<{arguments}>"
+        return Collection(source, key, value, random.choice(SIZES), random.randrange(1, 60, 2))
+
+    def _collected(self, of: Collection) -> str:
+        parts = []
+        if of.key is not None:
+            parts.append(_key_of(of.key, of.step))
+        if of.value is not None:
+            each = [f"{at} => {self.value(of.value)}" for at in range(3)]
+            parts.append(f"match n % 4 {{ {', '.join(each)}, _ => {self.value(of.value)} }}")
+        element = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
+        collected = f"(0..{of.many}i64).map(|n| {element}).collect::<{of.source}>()"
+        if of.key is None or self._random.random() < 0.5:
+            return collected
+        removed = f"for n in (0..{of.many}i64).step_by(3) {{ all.remove(&{parts[0]}); }}"
+        return f"{{ let mut all = {collected}; {removed} all }}"
+
+    def _of_collection(self, root: str, of: Collection) -> RustExpression:
+        random = self._random
+        which = random.random()
+        if which < 0.1:
+            text = random.choice([f"len({root})", f"{root}.len()"])
+            return RustExpression(text, f"Shown::shown(&{root}.len())")
+        if which < 0.4 and of.key is not None and of.value is not None:
+            key, literal = _constant_key(of.key, of.step * random.randrange(of.many + 2))
+            found = self._walked(f"{root}[{key}]", "(*it)", of.value)
+            while found.text.startswith("list("):  # of an element: an expression walks one of them
+                found = self._walked(f"{root}[{key}]", "(*it)", of.value)
+            there = f"Some(it) => {found.written}"
+            written = f'match {root}.get({literal}) {{ {there}, None => "null".into() }}'
+            return RustExpression(found.text, written)
+        most = random.choice((MOST, MOST, *BOUNDS))
+        bound = "" if most == MOST else str(most)
+        text = f"{root}[:{bound}]"
+        if of.key is None or random.random() < 0.3:
+            text = f"list({root}{', ' * bool(bound)}{bound})"
+        element = of.key if of.value is None else of.value
+        assert element is not None
+        found = self._selected(text, "(*it)", element)
+        each = f".map(|it| {found.written})"
+        if of.key is not None and of.value is not None:
+            each = f".map(|(key, it)| entry(key.shown(), {found.written}))"
+        return RustExpression(found.text, f"walked({root}.iter(){each}.collect(), {most})")
+
+    def _selected(self, text: str, place: str, type: RustType) -> RustExpression:
+        # Of each element: its members, and those of a variant.
+        random = self._random
+        match type:
+            case Fields(members=members) if members and random.random() < 0.7:
+                name, inner = random.choice(members)
+                return self._selected(f"{text}.{name}", f"{place}.{name}", inner)
+            case Variants(cases=cases) if random.random() < 0.7:
+                case, fields = random.choice(cases)
+                if fields.members:
+                    name, inner = random.choice(fields.members)
+                    short = case.rpartition("::")[2]
+                    found = self._selected(f"{text}.{short}.{name}", "(*it)", inner)
+                    return _of_case(found, place, type, case, name)
+        return RustExpression(text, f"Shown::shown(&{place})")
+
+
+def _key_of(type: Scalar | Text, step: int) -> str:
+    # The key of the element `n`.
+    if isinstance(type, Text):
+        return f'format!("k{{}}", n * {step})'
+    return f"((n * {step}) as {type.source})"
+
+
+def _constant_key(type: Scalar | Text, number: int) -> tuple[str, str]:
+    # In an expression, and what `get` takes.
+    if isinstance(type, Text):
+        return f'"k{number}"', f'"k{number}"'
+    bits = _INTEGERS[type.source]
+    number %= 1 << bits
+    if type.source[0] == "i" and number >> bits - 1:
+        number -= 1 << bits
+    return str(number), f"&({number}{type.source})"
+
+
+def _of_case(
+    found: RustExpression, place: str, type: Variants, case: str, name: str
+) -> RustExpression:
+    # What is written of a variant's member where that variant is there.
+    bound = f"{case} {{ {name}: it, .. }} => {found.written}"
+    others = [
+        f'{other} {{ .. }} => variant("{other.rpartition("::")[2]}")'
+        for other, _ in type.cases
+        if other != case
+    ]
+    return RustExpression(found.text, f"match &{place} {{ {', '.join([bound, *others])} }}")
 
 
 def _tuple(members: list[RustType]) -> Fields:

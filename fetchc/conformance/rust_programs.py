@@ -8,7 +8,7 @@ from random import Random
 
 from fetchc.conformance.child_processes import call, refused, written
 from fetchc.conformance.results import LIMITS, REFUSED, Reproducer, Tally
-from fetchc.conformance.rust_drawing import RustProgram, draw_rust, rust_source
+from fetchc.conformance.rust_drawing import RustProgram, draw_collections, draw_rust, rust_source
 from fetchc.conformance.shown_values import ShownFailure, ShownProbe, check
 from fetchc.diag.diagnostic import Error
 from fetchc.record import Record
@@ -67,7 +67,9 @@ def build_rust(source: str, build: RustBuild, folder: Path) -> Path:
 
 
 def draw(random: Random, part: str) -> RustProgram:
-    """A program of ``layouts``, or one of ``signatures``, which declares few types."""
+    """A program of ``layouts``, of ``containers``, or of ``signatures``, which has few types."""
+    if part == "containers":
+        return draw_collections(random, 4, _FUNCTIONS, _EXPRESSIONS)
     if part == "layouts":
         return draw_rust(random, _TYPES, _FUNCTIONS, _EXPRESSIONS)
     return draw_rust(random, 3, 3 * _FUNCTIONS, _EXPRESSIONS // 2)
@@ -86,7 +88,7 @@ def check_rust(
         )
         for it in program.probes
     ]
-    return tally, check(binary, [str(binary)], probes, tally, build.allowed, engines)
+    return tally, check(binary, probes, tally, build.allowed, engines)
 
 
 def reduced(

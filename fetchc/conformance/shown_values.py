@@ -18,7 +18,9 @@ from pathlib import Path
 import fetchc
 from fetchc.conformance.child_processes import Read, Stop, call, refused, run_with_stops
 from fetchc.conformance.results import Tally
-from fetchc.emit.bpf_layout import text_rooms
+from fetchc.emit.bpf_layout import TooLarge, text_rooms
+from fetchc.emit.bpf_program import ring_record
+from fetchc.emit.bpf_steps import Maps, Point
 from fetchc.ir.evaluate import State
 from fetchc.ir.evaluate_steps import Recorded, record
 from fetchc.ir.steps import HEADER, EmitComm, EmitContents, EmitText, Loop, Program
@@ -26,15 +28,25 @@ from fetchc.record import Record
 from fetchc.tracer.bpf.features import running
 from fetchc.tracer.bpf.plan_programs import RECORDED, format_of, program_of, recorded_fields
 from fetchc.tracer.decode import Decoder
-from fetchc.tracer.display_values import CutList, CutString, CutStructure, Variant
+from fetchc.tracer.display_values import CutList, CutString, CutStructure, Variant, WalkedList
 from fetchc.tracer.events import Event, Plan
 
-__all__ = ["STEPS", "ShownFailure", "ShownProbe", "check", "lettered", "said", "unlike"]
+__all__ = [
+    "STEPS",
+    "ShownFailure",
+    "ShownProbe",
+    "WrittenWalk",
+    "check",
+    "lettered",
+    "said",
+    "unlike",
+]
 
 STEPS = "ir.evaluate_steps"
 _TOGETHER = 6  # expressions of one plan
 _RUN_SECONDS = 60
 _GROUP = "fetchc_drawn"
+_TOO_LARGE = "FC0718"  # as a session refuses it
 # The kernel's names by DWARF number: System V ABI, AMD64 supplement, figure 3.36.
 _NAMES = dict(enumerate(["ax", "dx", "cx", "bx", "si", "di", "bp", "sp"]))
 _NAMES |= {number: f"r{number}" for number in range(8, 16)}
@@ -72,17 +84,18 @@ class _Asked(Record):
 
 def check(
     binary: Path,
-    command: Sequence[str],
     probes: Sequence[ShownProbe],
     tally: Tally,
     allowed: frozenset[str],
     engines: Sequence[str] = (),
     read: Callable[[str], dict[str, list[list[object]]]] | None = None,
+    runtime: str = "",
 ) -> list[ShownFailure]:
     """Plan, run and compare; ``allowed`` are the codes with which an expression may be refused.
 
-    ``read`` gives what the program has printed, by the function's name and the call. Raises
-    ConformanceError where the program does not run, and TracerError where the kernel refuses.
+    ``read`` gives what the program has printed, by the function's name and the call. What a
+    ``runtime`` runs has no addresses before it runs, and is not stopped. Raises ConformanceError
+    where the program does not run, and TracerError where the kernel refuses.
     """
     read = read or said
     program = fetchc.open(str(binary))
@@ -102,9 +115,11 @@ def check(
                     asked.append(one)
                 else:
                     failures += _refused(probe, one[0], one[1], tally, allowed)
-    printed, by_steps = _by_steps(binary, asked)
-    failures += _compared(asked, STEPS, read(printed), by_steps, tally)
+    if not runtime:
+        printed, by_steps = _by_steps(binary, asked)
+        failures += _compared(asked, STEPS, read(printed), by_steps, tally)
     if engines:
+        command = [runtime, str(binary)] if runtime else [str(binary)]
         for engine, (printed, shown) in _by_engines(command, asked, engines):
             walked = [one for one in asked if engine == "bpf" or not one.plan.walks]
             failures += _compared(walked, engine, read(printed), shown, tally)
@@ -113,11 +128,13 @@ def check(
 
 def _plans(
     point: fetchc.Probe, probe: ShownProbe, texts: Sequence[str], number: int
-) -> Iterator[_Asked | tuple[Sequence[str], fetchc.CompileError]]:
+) -> Iterator[_Asked | tuple[Sequence[str], fetchc.CompileError | TooLarge]]:
     # One plan for all of them, or one for each where they do not fit, or one is refused.
     try:
-        yield _Asked(probe, tuple(texts), point.plan(texts, _GROUP, f"ev{number}"))
-    except fetchc.CompileError as error:
+        plan = point.plan(texts, _GROUP, f"ev{number}")
+        _require_room(plan)
+        yield _Asked(probe, tuple(texts), plan)
+    except (fetchc.CompileError, TooLarge) as error:
         if len(texts) == 1:
             yield texts, error
             return
@@ -127,13 +144,24 @@ def _plans(
                 yield one
 
 
+def _require_room(plan: Plan) -> None:
+    # Raises TooLarge where an eBPF program cannot record all of the plan's values.
+    rules, machine = running()
+    if machine is not None:
+        program = program_of(recorded_fields(plan, plan.fields[0]))
+        ring_record(program, machine, rules, Maps(0, 0), Point(0, 0, False), False, True)
+
+
 def _refused(
     probe: ShownProbe,
     texts: Sequence[str],
-    error: fetchc.CompileError,
+    error: fetchc.CompileError | TooLarge,
     tally: Tally,
     allowed: frozenset[str],
 ) -> Iterator[ShownFailure]:
+    if isinstance(error, TooLarge):  # a limit of the kernel's, as those of a fetch-arg are
+        tally.refused[_TOO_LARGE] += len(texts)
+        return
     first = error.diagnostics[0]
     if first.code in allowed or (first.code == "FC0308" and probe.left_open.issuperset(texts)):
         tally.refused[first.code] += len(texts)
@@ -166,12 +194,36 @@ def _compared(
                 yield ShownFailure(one.probe, text, reader, got, expected)
 
 
+class WrittenWalk(list[object]):
+    """The elements of a container as the program writes them; a trace shows ``most`` of them.
+
+    Those that are not ``ordered`` may be any of them.
+    """
+
+    def __init__(self, elements: list[object], most: int, ordered: bool) -> None:
+        super().__init__(elements)
+        self.most = most
+        self.ordered = ordered
+
+
+def _read_object(members: dict[str, object]) -> object:
+    for form in ("walked", "unordered"):
+        match members:
+            case {"most": int(most), **others} if isinstance(of := others.get(form), list):
+                return WrittenWalk(of, most, form == "walked")
+    return members
+
+
 def said(printed: str) -> dict[str, list[list[object]]]:
-    """Lines of the function's name and a JSON list."""
+    """Lines of the function's name and a JSON list.
+
+    What a walk finds is an object in it: of all elements, named ``walked`` or, in no order,
+    ``unordered``, and of the number ``most``.
+    """
     found: dict[str, list[list[object]]] = {}
     for line in printed.splitlines():
         name, _, values = line.partition(" ")
-        found.setdefault(name, []).append(json.loads(values))
+        found.setdefault(name, []).append(json.loads(values, object_hook=_read_object))
     return found
 
 
@@ -203,6 +255,8 @@ def _value(word: str) -> object:
 def unlike(shown: object, written: object) -> bool:
     """Whether a trace shows another value; of a list that is cut it shows the first elements."""
     match shown, written:
+        case list(), WrittenWalk():
+            return _unlike_walk(shown, written)
         case Variant(), dict() if shown.keys() == written.keys():
             # Fields too deep for the event are an empty list, of as many as there are.
             ((name, fields),) = shown.items()
@@ -228,6 +282,22 @@ def unlike(shown: object, written: object) -> bool:
             return any(unlike(one, written[name]) for name, one in shown.items())
         case _:
             return isinstance(shown, bool) != isinstance(written, bool) or shown != written
+
+
+def _unlike_walk(shown: list[object], written: WrittenWalk) -> bool:
+    length = shown.length if isinstance(shown, CutList) else len(shown)
+    changed = isinstance(shown, WalkedList) and shown.changed
+    if changed or length != len(written) or len(shown) != min(length, written.most):
+        return True
+    if written.ordered:
+        return any(unlike(one, two) for one, two in zip(shown, written, strict=False))
+    left = list(written)
+    for one in shown:
+        found = next((at for at, two in enumerate(left) if not unlike(one, two)), None)
+        if found is None:
+            return True
+        del left[found]
+    return False
 
 
 # ------------------------------------------------------------------------------
@@ -283,7 +353,7 @@ def encoded(program: Program, found: Recorded) -> bytes:
             case Loop(entry=entry, at=at):
                 one = next(walks)
                 parts = [encoded(entry, each)[HEADER:] for each in one.entries]
-                stride = max(map(len, parts), default=0)
+                stride = max(map(len, parts), default=entry.size)  # it is never 0
                 struct.pack_into(
                     "<4HQ", data, at, len(data), stride, len(parts), one.flags, one.count
                 )

@@ -10,6 +10,7 @@ from pathlib import Path
 import fetchc
 from fetchc.conformance.c_programs import Build, build_c
 from fetchc.conformance.child_processes import ConformanceError, call, refused
+from fetchc.conformance.dotnet_programs import MonoBuild, build_dotnet
 from fetchc.conformance.go_programs import KERNEL, GoBuild, build_go
 from fetchc.conformance.rust_programs import RustBuild, build_rust
 from fetchc.record import Record
@@ -19,9 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import TypeVar
 
-    AnyBuild = TypeVar("AnyBuild", Build, GoBuild, RustBuild)
+    AnyBuild = TypeVar("AnyBuild", Build, GoBuild, RustBuild, MonoBuild)
 
-__all__ = ["Toolchain", "c_toolchain", "go_toolchain", "here", "rust_toolchain"]
+__all__ = [
+    "ProgramBuild",
+    "Toolchain",
+    "c_toolchain",
+    "go_toolchain",
+    "here",
+    "mono_toolchain",
+    "rust_toolchain",
+]
+
+ProgramBuild = Build | GoBuild | RustBuild | MonoBuild
 
 _C_OPTIONS = [
     ("-O0", "-gdwarf-4"),
@@ -31,6 +42,8 @@ _C_OPTIONS = [
 ]
 _GO_OPTIONS: list[tuple[str, ...]] = [(), ("-gcflags=-N -l",)]
 _RUST_OPTIONS = [("-C", "opt-level=0"), ("-C", "opt-level=2")]
+
+_CLANG_OPTIONS = [("-O0", "-gdwarf-5", "-stdlib=libc++")]  # for containers of another library
 _C_TRIAL = "int asked(int given) { return given; }\nint main(void) { return asked(0); }\n"
 _GO_TRIAL = """package main
 
@@ -42,6 +55,12 @@ _RUST_TRIAL = """#[inline(never)]
 fn asked(given: i32) -> i32 { println!("{}", given); given }
 fn main() { asked(0); }
 """
+_MONO_TRIAL = """using System.Runtime.CompilerServices;
+public class Drawn {
+    [MethodImpl(MethodImplOptions.NoInlining)] static int Asked(int given) { return given; }
+    public static void Main() { Asked(0); }
+}
+"""
 _ANSWER_SECONDS = 30
 
 
@@ -51,7 +70,7 @@ class Toolchain(Record):
     name: str
     version: str
     language: str
-    builds: tuple[Build | GoBuild | RustBuild, ...]
+    builds: tuple[ProgramBuild, ...]
     left_out: tuple[str, ...]
 
 
@@ -71,13 +90,14 @@ def c_toolchain(command: str, folder: Path) -> Toolchain:
     command = _whole(command)
     version = call([command, "--version"], folder, _ANSWER_SECONDS)
     plus = "++" in Path(command).name
-    trial = 'extern "C" ' * plus + _C_TRIAL
+    trial = '#include <string>\nextern "C" ' * plus + _C_TRIAL
+    lines = (version.output or version.errors).splitlines() or [command]
+    options = _C_OPTIONS + _CLANG_OPTIONS * (plus and "clang" in lines[0])
 
     def asked(build: Build) -> None:
         _looked_at(build_c(trial, build, folder), str(build), "asked", folder)
 
-    builds, left_out = _tried([Build(command, one, plus) for one in _C_OPTIONS], asked)
-    lines = (version.output or version.errors).splitlines() or [command]
+    builds, left_out = _tried([Build(command, one, plus) for one in options], asked)
     return Toolchain(command, lines[0], "c++" if plus else "c", builds, left_out)
 
 
@@ -119,6 +139,20 @@ def rust_toolchain(command: str, folder: Path) -> Toolchain:
     return Toolchain(command, lines[0], "rust", builds, left_out)
 
 
+def mono_toolchain(command: str, folder: Path) -> Toolchain:
+    """Mono, by its command ``mono``; ``mcs`` is beside it. Tried in ``folder``."""
+    command = _whole(command)
+    version = call([command, "--version"], folder, _ANSWER_SECONDS)
+
+    def asked(build: MonoBuild) -> None:
+        assembly = build_dotnet(_MONO_TRIAL, build, folder)
+        _looked_at(assembly, str(build), "Drawn.Asked", folder, runtime=(command,))
+
+    builds, left_out = _tried([MonoBuild(command)], asked)
+    lines = (version.output or version.errors).splitlines() or [command]
+    return Toolchain(command, lines[0], "c#", builds, left_out)
+
+
 def _tried(
     builds: Sequence[AnyBuild], asked: Callable[[AnyBuild], None]
 ) -> tuple[tuple[AnyBuild, ...], tuple[str, ...]]:
@@ -156,10 +190,15 @@ def _go_environment(folder: Path) -> dict[str, str]:
 
 
 def _looked_at(
-    binary: Path, build: str, function: str, folder: Path, at: str | None = None
+    binary: Path,
+    build: str,
+    function: str,
+    folder: Path,
+    at: str | None = None,
+    runtime: tuple[str, ...] = (),
 ) -> None:
     # The trial program has to run, and fetchc to read one expression of it.
-    done = call([str(binary)], folder, _ANSWER_SECONDS, built=build)
+    done = call([*runtime, str(binary)], folder, _ANSWER_SECONDS, built=build)
     if done.status:
         raise refused(
             "FC0805",

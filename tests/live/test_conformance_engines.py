@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import subprocess
 from collections.abc import Callable
@@ -19,21 +20,24 @@ from fetchc.conformance import (
     go_drawing,
     machine,
     shown_values,
+    written_programs,
 )
 from fetchc.conformance.c_programs import Build, build_c
 from fetchc.conformance.child_processes import unavailable
 from fetchc.conformance.engines import DIFFERENCES, ENGINES, UNREAD, Asked, agree, recorded
+from fetchc.conformance.go_programs import GoBuild
 from fetchc.conformance.results import state_of
 from fetchc.conformance.rust_drawing import draw_rust
 from fetchc.conformance.rust_programs import RustBuild, check_rust
-from fetchc.conformance.shown_values import STEPS
+from fetchc.conformance.shown_values import STEPS, WrittenWalk
+from fetchc.conformance.written_programs import check_written
 from fetchc.ir.evaluate import Fault, Outcome, evaluate
 from fetchc.ir.fetch import Array, Deref, Fetch, Register, Scalar, Text
 from fetchc.tracer.events import Plan
 from tests.conformance.test_layouts import BUILDS
 from tests.live.rustc import COMPILERS
 from tests.support.seeds import seeds
-from tests.support.toolchains import GO_VERSIONS, go_build, require
+from tests.support.toolchains import ALL_GO_VERSIONS, GO_VERSIONS, go_build, require
 from tests.support.tracefs import require_bpf
 
 pytestmark = pytest.mark.live
@@ -165,6 +169,77 @@ def test_an_engine_that_fetches_another_value_is_noticed(
     said = c_failures(Build("gcc", ("-O1",)), "2", 2, 4, tmp_path)
     assert said
     assert all(f" by {engine}," in one for one in said)
+
+
+def container_failures(build: Build | GoBuild | RustBuild, seed: str, folder: Path) -> int:
+    require_bpf()
+    if (reason := unavailable()) is not None:
+        pytest.skip(reason)
+    drawn = Random(f"containers/{seed}")
+    tally, wrong, found = check_written(build, "containers", drawn, folder, ENGINES, small=True)
+    assert tally.traced >= tally.compared > 0
+    assert wrong == 0 or found is not None
+    return wrong
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize(
+    "build",
+    [
+        Build("g++", ("-O2", "-no-pie"), plus=True),
+        Build("clang++", ("-O0", "-stdlib=libc++"), plus=True),
+    ],
+    ids=str,
+)
+def test_the_engines_show_the_elements_of_containers_of_cpp(
+    build: Build, seed: int, tmp_path: Path
+) -> None:
+    require(build.compiler)
+    if "-stdlib=libc++" in build.options:
+        require("libc++")
+    assert container_failures(build, str(seed), tmp_path) == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("version", ALL_GO_VERSIONS)
+def test_the_engines_show_the_elements_of_containers_of_go(
+    version: str, seed: int, tmp_path: Path
+) -> None:
+    require(f"go{version}")
+    assert container_failures(go_build(version, tmp_path), str(seed), tmp_path) == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", seeds())
+@pytest.mark.parametrize("compiler", COMPILERS)
+def test_the_engines_show_the_elements_of_collections_of_rust(
+    compiler: str, seed: int, tmp_path: Path
+) -> None:
+    build = RustBuild(compiler, ("-C", "opt-level=0"))
+    assert container_failures(build, str(seed), tmp_path) == 0
+
+
+def test_elements_that_the_program_does_not_have_are_noticed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require(f"go{GO_VERSIONS[-1]}")
+    build = go_build(GO_VERSIONS[-1], tmp_path)
+    monkeypatch.setattr(written_programs, "_FUNCTIONS", 1)
+    monkeypatch.setattr(written_programs, "_EXPRESSIONS", 12)
+    assert container_failures(build, "1", tmp_path) == 0
+    right = shown_values.said
+
+    def without_a_last_element(printed: str) -> dict[str, list[list[object]]]:
+        found = right(printed)
+        for each in itertools.chain.from_iterable(itertools.chain.from_iterable(found.values())):
+            if isinstance(each, WrittenWalk) and each:
+                del each[-1]
+        return found
+
+    monkeypatch.setattr(written_programs, "said", without_a_last_element)
+    assert container_failures(build, "1", tmp_path) > 3 * len(ENGINES)
 
 
 NOWHERE = Deref(Register("sp"), 1 << 30)  # far above every stack

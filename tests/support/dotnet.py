@@ -26,6 +26,7 @@ __all__ = [
     "framework",
     "host",
     "missing",
+    "require_mono",
 ]
 
 TOOLS = Path(__file__).parents[2] / ".toolchains"
@@ -69,11 +70,16 @@ def compiled(source: Path, output: Path) -> Path:
     return output
 
 
-def ahead_of_time(source: Path, assembly: Path) -> Path:
-    """An assembly, with its code by Mono's compiler beside it; skips the test without a tool."""
+def require_mono() -> None:
+    """Skip the test where Mono cannot compile ahead of time."""
     for tool in ("mcs", "mono", "as", "ld"):
         if shutil.which(tool) is None:
             pytest.skip(f"no {tool}: .ci/setup installs it")
+
+
+def ahead_of_time(source: Path, assembly: Path) -> Path:
+    """An assembly, with its code by Mono's compiler beside it; skips the test without a tool."""
+    require_mono()
     compiler = ["mcs", "-debug", "-langversion:latest", f"-out:{assembly}", str(source)]
     ahead = ["mono", "--debug", f"--aot=dwarfdebug,outfile={assembly}.so", str(assembly)]
     for command in (compiler, ahead):

@@ -20,9 +20,9 @@ from fetchc.cli import main
 from fetchc.conformance import (
     dwarf_comparison,
     engines,
-    operator_programs,
     shown_values,
     suite,
+    written_programs,
 )
 from fetchc.conformance.dwarf_comparison import Row
 from fetchc.debuginfo.dwarf.constants import DW_AT_byte_size
@@ -41,7 +41,7 @@ def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(suite, "_FAMILIES", 2)
     monkeypatch.setattr(suite, "_EXPRESSIONS", 12)
     monkeypatch.setattr(suite, "_FUNCTIONS", 4)
-    monkeypatch.setattr(operator_programs, "_EXPRESSIONS", 12)
+    monkeypatch.setattr(written_programs, "_EXPRESSIONS", 12)
     monkeypatch.setattr(engines, "unavailable", lambda engine: "these tests are not live")
     monkeypatch.setattr("fetchc.conformance.toolchains._C_OPTIONS", [("-O0", "-gdwarf-4")])
     return scratch
@@ -53,9 +53,22 @@ def test_a_table(small: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("gcc: gcc")
     assert lines[1].split()[:3] == ["build", "part", "programs"]
-    assert tuple([line.split()[3] for line in lines[2:6]]) == suite.PARTS
+    of_c = [part for part in suite.PARTS if part != "containers"]
+    assert [line.split()[3] for line in lines[2:6]] == of_c
     assert lines[6].split()[0] == "all"
     assert lines[6].split()[-1] == "0"
+    assert not list(small.iterdir())
+
+
+def test_a_toolchain_without_programs_of_the_part(
+    small: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require("gcc")
+    command = ["conformance", "--cc", "gcc", "--only", "containers", "--format", "json"]
+    assert main(command) == 0
+    printed = capsys.readouterr()
+    assert "note: gcc: no programs of its language are of this part" in printed.err
+    assert [each["results"] for each in json.loads(printed.out)["toolchains"]] == [[]]
     assert not list(small.iterdir())
 
 
@@ -153,7 +166,7 @@ def test_a_calculation_that_is_wrong(
         (calls,) = right(function, printed).values()
         return {function: [[*one[1:], one[0]] for one in calls]}
 
-    monkeypatch.setattr(operator_programs, "lettered", turned)
+    monkeypatch.setattr(written_programs, "lettered", turned)
     assert main(["conformance", "--cc", "gcc", "--only", "operators"]) == 1
     assert "by ir.evaluate_steps" in capsys.readouterr().out
 

@@ -10,7 +10,7 @@ import pytest
 
 from fetchc.conformance import c_programs, child_processes, toolchains
 from fetchc.conformance.child_processes import ConformanceError
-from fetchc.conformance.toolchains import c_toolchain, go_toolchain
+from fetchc.conformance.toolchains import c_toolchain, go_toolchain, mono_toolchain
 from tests.support.toolchains import go_root, require
 
 
@@ -38,6 +38,15 @@ def diagnosed(command: str, folder: Path, code: str) -> str:
 def test_a_compiler_that_is_missing(tmp_path: Path) -> None:
     message = diagnosed("no-such-cc", tmp_path, "FC0801")
     assert message == "`no-such-cc` cannot be run: No such file or directory"
+
+
+def test_a_mono_that_is_missing_or_has_no_compiler_beside_it(tmp_path: Path) -> None:
+    mono = script(tmp_path, "mono", "echo mine 1.0")
+    for command, missing in (("no-such-mono", "no-such-mono"), (mono, f"{tmp_path}/mcs")):
+        with pytest.raises(ConformanceError) as caught:
+            mono_toolchain(command, tmp_path)
+        assert caught.value.diagnostic.code == "FC0801"
+        assert f"`{missing}` cannot be run" in caught.value.diagnostic.message
 
 
 def test_a_compiler_that_may_not_be_run(tmp_path: Path) -> None:
