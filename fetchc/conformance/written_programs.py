@@ -76,8 +76,10 @@ def _drawn(build: Build | GoBuild, part: str, random: Random) -> _Program:
         draw = go_containers if isinstance(build, GoBuild) else cpp_containers
         containers = draw(random, _FUNCTIONS, _EXPRESSIONS // (2 * _FUNCTIONS))
         return _Program(containers.source, containers.probes, said)
-    calculate = go_operators if isinstance(build, GoBuild) else c_operators
-    drawn = calculate(random, _EXPRESSIONS, _CALLS)
+    if isinstance(build, GoBuild):
+        drawn = go_operators(random, _EXPRESSIONS, _CALLS, build.version >= (1, 21))
+    else:
+        drawn = c_operators(random, _EXPRESSIONS, _CALLS)
     probe = ShownProbe(drawn.function, drawn.function, None, drawn.texts, drawn.left_open)
     return _Program(drawn.source, (probe,), partial(lettered, drawn.function))
 
