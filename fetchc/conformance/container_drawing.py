@@ -115,7 +115,9 @@ class _Drawing(ABC):
         """A constant that may be a key, in the words of the language and of fetchc."""
         if type == self.text:
             return self.random.choice(('""', '"b"', '"ccc"', '"dddddddddddddddddd"', '"none"'))
-        signed = not type.startswith(("u", "byte"))
+        if type in ("bool", "char"):
+            return self.random.choice(("true", "false") if type == "bool" else ("'a'", "'q'"))
+        signed = not type.startswith("u")
         return str(self.random.choice((0, 1, 2, 3, 5, 8, 12, *([-1, -2] * signed))))
 
     @abstractmethod
@@ -282,7 +284,7 @@ class _Cpp(_Drawing):
         kind = self.random.choice([*self._MAPS, *self._SETS, *self._LISTS, "vector"])
         element, key = self.element(), ""
         if kind in self._MAPS:
-            key = self.random.choice([*self.whole, self.text, self.text])
+            key = self.random.choice([*self.whole, "bool", "char", self.text, self.text])
             if kind == "map" and self.random.random() < 0.15:
                 key = self.random.choice(list(self.structures))
         if kind.startswith("unordered") and kind in self._SETS:
@@ -550,10 +552,10 @@ class _Go(_Drawing):
         which = self.random.random()
         if which < 0.1:
             element = self.random.choice(("struct{}", "[3]int16", "[17]uint64"))
-        key = self.random.choice([*self.whole, self.text, self.text, self.text])
+        key = self.random.choice([*self.whole, "bool", self.text, self.text, self.text])
         if self.random.random() < 0.2:
             named = [one for one in self.structures if self._is_compared(one)]
-            key = self.random.choice([*named, "[2]int32", "[17]int64", "bool"])
+            key = self.random.choice([*named, "[2]int32", "[17]int64"])
         return _Container(place, f"map[{key}]{element}", "map", key, element)
 
     def _is_compared(self, type: str) -> bool:
@@ -565,7 +567,7 @@ class _Go(_Drawing):
         return f"main.{name}"
 
     def is_found(self, of: _Container) -> bool:
-        return of.key in [*self.whole, self.text] and of.element != "struct{}"
+        return of.key in [*self.whole, "bool", self.text] and of.element != "struct{}"
 
     def is_indexed(self, of: _Container) -> bool:
         return of.kind == "slice"

@@ -430,7 +430,8 @@ class _Drawing:
     def _collection(self) -> Collection:
         random = self._random
         form = random.choice(["HashMap", "HashMap", "BTreeMap", "HashSet", "BTreeSet", "Vec"])
-        keys: list[Scalar | Text] = [Scalar(random.choice(list(_INTEGERS))), Text("String")]
+        number = Scalar(random.choice([*_INTEGERS, "char"]))
+        keys: list[Scalar | Text] = [number, Text("String")]
         key = None if form == "Vec" else random.choice(keys)
         value = None if form.endswith("Set") else self.type(1)
         arguments = ", ".join([one.source for one in (key, value) if one is not None])
@@ -448,7 +449,7 @@ class _Drawing:
         collected = f"(0..{of.many}i64).map(|n| {element}).collect::<{of.source}>()"
         if of.key is None or self._random.random() < 0.5:
             return collected
-        removed = f"for n in (0..{of.many}i64).step_by(3) {{ all.remove(&{parts[0]}); }}"
+        removed = f"for n in (0..{of.many}i64).step_by(3) {{ all.remove(&({parts[0]})); }}"
         return f"{{ let mut all = {collected}; {removed} all }}"
 
     def _of_collection(self, root: str, of: Collection) -> RustExpression:
@@ -499,6 +500,8 @@ def _key_of(type: Scalar | Text, step: int) -> str:
     # The key of the element `n`.
     if isinstance(type, Text):
         return f'format!("k{{}}", n * {step})'
+    if type.source == "char":
+        return f"(b'a' + (n * {step} % 26) as u8) as char"
     return f"((n * {step}) as {type.source})"
 
 
@@ -506,6 +509,8 @@ def _constant_key(type: Scalar | Text, number: int) -> tuple[str, str]:
     # In an expression, and what `get` takes.
     if isinstance(type, Text):
         return f'"k{number}"', f'"k{number}"'
+    if type.source == "char":
+        return f"'{chr(ord('a') + number % 26)}'", f"&'{chr(ord('a') + number % 26)}'"
     bits = _INTEGERS[type.source]
     number %= 1 << bits
     if type.source[0] == "i" and number >> bits - 1:
