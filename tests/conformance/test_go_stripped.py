@@ -167,3 +167,23 @@ def test_a_wrong_offset_is_noticed(
     monkeypatch.setattr(rtype_names, "ByteOffset", lambda offset: ByteOffset(offset + 1))
     again = fetchc.open(bare.path)
     assert unlike(whole, again)[0]
+
+
+def walks(program: fetchc.Program) -> list[object]:
+    """What a trace fetches of the elements of two maps."""
+    probe = program.probe("main.count")
+    plans = [
+        probe.plan([f"({name})($arg1)[:]"], "g", "e") for name in ("map[string]int", "main.set")
+    ]
+    return [plan.fields for plan in plans]
+
+
+def test_maps_are_walked_as_with_debug_information(
+    twins: tuple[fetchc.Program, fetchc.Program], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, bare = twins
+    if not list(whole.functions("main.count")):
+        pytest.skip("a program without these maps")
+    assert walks(bare) == walks(whole)
+    monkeypatch.setattr(rtype_names, "ByteOffset", lambda offset: ByteOffset(offset + 1))
+    assert walks(fetchc.open(bare.path)) != walks(whole)

@@ -33,6 +33,7 @@ from fetchc.program.types import (
     VoidType,
 )
 from fetchc.quantities import Address, ByteOffset, ByteSize, TypeId
+from fetchc.target.machines import table
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ FIRST = 1 << 62  # what is added to an address; no file is so long
 
 _DEEPEST = 64  # hops of a type's name; only a cyclic, hostile type has more
 _OF_SHAPES = "go.shape"  # no package: the placeholder of a type argument in generic code
+_NUMBERS = {"u8": 1, "u16": 2, "u32": 4, "u64": 8, "word": 0}  # bytes; a word has the machine's
 _WAYS = {1: "<-chan ", 2: "chan<- ", 3: "chan "}
 
 
@@ -127,7 +129,8 @@ class Shapes:
             return self._interface(name, size, one)
         if one.kind == kinds.MAP:
             key, element = one.parts
-            header = self.intern(StructType("", "struct", self._word(), (self._count("count", 0),)))
+            entries = _id(self.descriptors.entries(one))
+            header = self._laid_out("swiss" if self.descriptors.swiss else "buckets", entries)
             return MapType(name, size, _id(key), _id(element), header)
         if one.kind == kinds.CHANNEL:
             buffer = self._pointer("buf", "", 2 * self.word)
@@ -139,6 +142,24 @@ class Shapes:
         if one.kind == kinds.POINTER:
             return PointerType(name, size, _id(one.parts[0]))
         return PointerType(name, size, self.intern(VoidType()))  # unsafe.Pointer
+
+    def _laid_out(self, row: str, entries: TypeId) -> TypeId:
+        # The structure in a row of targets' maps.
+        members, end = [], 0
+        for part in table("runtime/go/program")["maps"][row].split():
+            name, _, spelled = part.partition(":")
+            what, size = spelled.lstrip("*"), self.word
+            if what in _NUMBERS:
+                size = _NUMBERS[what] or self.word
+                inner = self.intern(IntType("", ByteSize(size), False))
+            else:
+                inner = entries if what == "entries" else self._laid_out(what, entries)
+            for _ in range(spelled.count("*")):
+                inner = self.intern(PointerType("", self._word(), inner))
+            end += -end % min(size, self.word)
+            members.append(Member(name, inner, ByteOffset(end)))
+            end += size
+        return self.intern(StructType("", "struct", ByteSize(end), tuple(members)))
 
     def slice_of(self, name: str, element: TypeId) -> SliceType:
         """A slice of ``element``."""

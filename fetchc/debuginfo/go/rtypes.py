@@ -80,7 +80,7 @@ class Descriptor(Record):
 class Descriptors:
     """The descriptors of one program, read when asked for.
 
-    ``short_lengths``: two bytes have the length of a name.
+    ``short_lengths``: two bytes have the length of a name. ``swiss``: maps are Swiss maps.
     """
 
     __slots__ = (
@@ -88,19 +88,20 @@ class Descriptors:
         "_facts",
         "_left",
         "_minor",
-        "_swiss",
         "end",
         "memory",
         "module",
         "short_lengths",
         "start",
+        "swiss",
     )  # fmt: skip
 
     def __init__(self, memory: Memory, module: Module, version: GoVersion) -> None:
         self.memory, self.module = memory, module
         self.start, self.end = module.types, module.end
         self._minor = version.minor
-        self._swiss = "noswissmap" not in version.text
+        since = table("runtime/go/program")["maps"]["first_swiss"]
+        self.swiss = self._minor >= since and "noswissmap" not in version.text
         self._facts = table("runtime/go/program")["descriptors"]
         self.short_lengths = self._minor < self._facts["variable_name_lengths"]
         self._descriptors: dict[int, Descriptor] = {}
@@ -183,6 +184,11 @@ class Descriptors:
             yield interface, holder
             at += 2 * word + 8 + word * max(1, self.at(interface).count)
             at += -at % word
+
+    def entries(self, one: Descriptor) -> int:
+        """The descriptor of a group of the map ``one``, or of a bucket."""
+        words = self.memory.words(one.address + 4 * self.memory.word_bytes + 16, 3, LABEL)
+        return words[2]
 
     def methods(self, address: int) -> frozenset[str]:
         """Names of the methods of the type at that address, and of pointers to it.
@@ -281,7 +287,7 @@ class Descriptors:
         return value
 
     def _map_words(self) -> int:
-        since = 24 if self._minor >= 24 and self._swiss else 15
+        since = 24 if self.swiss else 15
         since = 27 if self._minor >= 27 else since
         words: int = self._facts[f"map_words_{since}"]
         # Two sizes of a byte, one of two, and flags: 8 bytes up to 1.23.
