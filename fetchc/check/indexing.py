@@ -7,6 +7,7 @@ from fetchc.check.typed_tree import AssumedCount, Convert, Pointee, Shift, Subob
 from fetchc.diag.diagnostic import Label, reject
 from fetchc.program.types import (
     ArrayType,
+    ChannelType,
     CharType,
     IntType,
     MapType,
@@ -307,6 +308,8 @@ def _cannot(checker: Checker, base: Typed, span: Span) -> CompileError:
     if isinstance(resolved, MapType):
         reason = f"`{spelled}` is a map: a key lookup runs code, which a fetch-arg cannot do"
         hint = "fetch its number of entries: `len(m)`"
+    if isinstance(resolved, ChannelType):
+        hint = "its buffer can: `c.buf[0]`, in a trace the next to receive: `c.buf[c.recvx]`"
     index_help = checker.rules_for(resolved).index_help
     if index_help is not None:
         hint = index_help(checker, base, span) or hint

@@ -181,7 +181,10 @@ class Cell:
             if self.step:
                 yield index * self.step, (index + 1) * self.step, counts.get(index, 0)
             elif fractions or not 0 < index < _ONE:
-                yield (*_of_power(index, fractions), counts.get(index, 0))
+                low, high = _of_power(index, fractions)
+                if index == _ONE and not isinstance(self.total, int):
+                    high = float(high)  # [1, 2) has more than the number 1
+                yield low, high, counts.get(index, 0)
 
 
 # Bars by powers of two are numbered: -1 below 0, 0 of 0 and next to it, then an exponent each.

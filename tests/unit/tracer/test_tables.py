@@ -130,6 +130,12 @@ def test_labels(low: float | None, high: float, label: str) -> None:
     assert bar_label(low, high) == label
 
 
+@pytest.mark.parametrize(("values", "label"), [([1, 1, 3], "[1]"), ([1.2, 3.0], "[1, 2)")])
+def test_only_whole_numbers_are_one_number(values: list[float], label: str) -> None:
+    low, high, _ = next(iter(counted(values).bars()))
+    assert bar_label(low, high) == label
+
+
 @pytest.mark.parametrize(
     ("value", "counted"),
     [
