@@ -51,6 +51,7 @@ SHOWN = 6  # names in a message
 CORE = "System.Private.CoreLib"
 SETTINGS = ".runtimeconfig.json"
 _DELETED = " (deleted)"
+_DLL = ".dll"
 
 
 # What of CoreCLR is mapped: its library or the core library; of a single-file program, which has
@@ -148,11 +149,12 @@ class RunningProcess:
     def read(self) -> list[MapLine]:
         """The lines that the map has since the last call.
 
-        None without a map. Raises DebugInfoError FC0904 for a line that is none, or a map that
-        somebody has cut, FC0906 where a process of .NET has no map.
+        None without a map, or of a process that has closed it, which it does before it ends.
+        Raises DebugInfoError FC0904 for a line that is none, or a map that somebody has cut,
+        FC0906 where a process of .NET has no map.
         """
         path = self.map_file_of(self.pid)
-        if path is None and not self.is_dotnet:
+        if path is None and (self.lines or not self.is_dotnet):
             return []
         if path is None:
             raise DebugInfoError(
@@ -188,7 +190,7 @@ class RunningProcess:
         folder = f"/proc/{pid}/fd"
         own = f"perf-{own_number(pid)}.map"
         try:
-            for opened, _ in _opened(folder, own):
+            for opened, _ in _opened(folder, f"/{own}"):
                 return opened
         except FileNotFoundError:
             raise DebugInfoError("FC0901", folder, f"there is no process {pid}") from None
@@ -229,12 +231,16 @@ class RunningProcess:
         return bundle.path, bundle, bundle.image(entry)
 
     def _mapped(self) -> dict[str, str]:
-        # The assemblies that are files of their own.
+        # The assemblies that are files of their own. One that has data in a section of its own
+        # (`{ 1, 2, 3 }` of C#) is copied by .NET Core 3.1, not mapped, and stays open.
+        lines = [line.split(None, 5) for line in self._maps()]
+        paths = [words[5] for words in lines if len(words) == 6 and words[5].endswith(_DLL)]
+        with suppress(OSError):
+            paths += sorted([path for _, path in _opened(f"{self.folder}/fd", _DLL)])
         found: dict[str, str] = {}
-        for line in self._maps():
-            words = line.split(None, 5)
-            if len(words) == 6 and words[5].endswith(".dll"):
-                found.setdefault(os.path.basename(words[5])[: -len(".dll")], words[5])
+        for path in paths:
+            if path.endswith(_DLL):
+                found.setdefault(os.path.basename(path)[: -len(_DLL)], path)
         return found
 
     def assemblies_with(self, type_name: str) -> list[str]:
@@ -363,19 +369,19 @@ def map_path(pid: int, proc: str = "/proc") -> str:
     own = f"perf-{own_number(pid, proc)}.map"
     found = ("", f"/tmp/{own}")
     with suppress(OSError):
-        found = next(_opened(f"{proc}/{pid}/fd", own), found)
+        found = next(_opened(f"{proc}/{pid}/fd", f"/{own}"), found)
     return f"{proc}/{pid}/root{found[1]}"
 
 
-def _opened(folder: str, name: str) -> Iterator[tuple[str, str]]:
-    # The open files of that name: the link in the folder, and the path.
+def _opened(folder: str, ending: str) -> Iterator[tuple[str, str]]:
+    # The open files whose paths end so: the link in the folder, and the path.
     for each in os.listdir(folder):
         link = os.path.join(folder, each)
         try:
             target = os.readlink(link)
         except OSError:
             continue  # closed meanwhile
-        if os.path.basename(target.removesuffix(_DELETED)) == name:
+        if target.removesuffix(_DELETED).endswith(ending):
             yield link, target
 
 

@@ -92,8 +92,9 @@ def type_arguments(holder: str) -> tuple[str, str]:
     return holder, ""
 
 
-# Of a signature in IL: what C# does not write before a type, the numbers that C# names otherwise.
-_BEFORE_TYPE = re.compile(r"\b(?:class|valuetype) |\[[\w.]+\](?=\w)")
+# Of a signature in IL: what C# does not write before a type, and the number of type arguments
+# behind it; the numbers that C# names otherwise.
+_NOT_WRITTEN = re.compile(r"\b(?:class|valuetype) |\[[^][,<>]+\](?=[\w<])|`\d+(?=<)")
 _NUMBERS = re.compile(r"(?<![\w.])(?:native u?int|(?:u?int|float)\d+)(?!\w)")
 
 
@@ -108,9 +109,14 @@ def of_map_line(symbol: str) -> str:
     if not assembly:
         return symbol
     parts = written(method)
-    types = _BEFORE_TYPE.sub("", ", ".join(parts.parameters or ()))
-    types = _NUMBERS.sub(lambda found: KNOWN_AS.get(found[0], found[0]), types)
+    types = _as_in_source(", ".join(parts.parameters or ()))
     return f"{'.'.join([*parts.types, parts.method])}({types})"
+
+
+def _as_in_source(types: str) -> str:
+    # Types of a signature in IL.
+    types = _NOT_WRITTEN.sub("", types)
+    return _NUMBERS.sub(lambda found: KNOWN_AS.get(found[0], found[0]), types)
 
 
 def split_outside(text: str, mark: str) -> list[str]:
@@ -216,9 +222,7 @@ def parameters_fit(symbol: str, wanted: tuple[str, ...]) -> bool:
 
 def _canonical(text: str) -> str:
     # A parameter's type as it can be compared: short names, no blanks.
-    words = text
-    for keyword in ("class ", "valuetype ", "params "):
-        words = words.removeprefix(keyword)
+    words = _as_in_source(text).removeprefix("params ")
     for keyword in BY_REFERENCE:
         if words.startswith(keyword):
             words = words.removeprefix(keyword) + "&"

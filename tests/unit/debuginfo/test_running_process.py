@@ -100,6 +100,28 @@ def test_a_map_that_was_closed_is_the_processes_own(closed: Path) -> None:
     assert RunningProcess(os.getpid()).lines == []
 
 
+def test_a_map_that_was_closed_has_nothing_new(
+    map_: TextIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fetchc.debuginfo.running_process.is_dotnet", lambda pid: True)
+    write(map_, "1000 10 first\n")
+    process = RunningProcess(os.getpid())
+    map_.close()  # as the runtime does before the process ends
+    assert process.read() == []
+    with pytest.raises(DebugInfoError, match="does not say where its compiled code is"):
+        RunningProcess(os.getpid())
+
+
+def test_an_assembly_that_is_open_and_not_mapped_is_the_processes(
+    map_: TextIO, tmp_path: Path
+) -> None:
+    path = tmp_path / "copied.dll"
+    process = RunningProcess(os.getpid())
+    with path.open("w"):
+        assert process.assemblies().get("copied") == str(path)
+    assert "copied" not in process.assemblies()
+
+
 def test_a_line_that_is_none_is_a_located_error(map_: TextIO) -> None:
     process = RunningProcess(os.getpid())
     write(map_, "1000 10 good\nno line of a map\n")

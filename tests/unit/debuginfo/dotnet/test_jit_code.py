@@ -8,6 +8,7 @@ from fetchc.debuginfo.dotnet.assemblies import Assembly
 from fetchc.debuginfo.dotnet.csharp_names import (
     map_line_parts,
     of_map_line,
+    parameters_fit,
     type_arguments,
     written,
 )
@@ -46,6 +47,21 @@ def test_a_line_is_of_its_assembly_and_method_whatever_that_returns(returned: st
     code = JitCode(assembly, [MapLine(0x1000, 0x20, symbol)], lambda _: ())
     (row,) = Methods(assembly).overloads(HANDLE)
     assert code.entry(row) == 0x1000
+
+
+@pytest.mark.parametrize(
+    ("line", "listed"),
+    [
+        ("valuetype [System.Private.CoreLib]System.DateTime", "System.DateTime"),
+        ("class [my-lib]N.List`1<valuetype Point>", "N.List<Point>"),
+        ("class N.Map`2<string,class [a]N.List`1<int32[]>>&", "N.Map<string, N.List<int[]>>&"),
+        ("native int", "nint"),
+        ("int64[0...,0...]", "long[,]"),
+    ],
+)
+def test_parameters_of_a_line_are_those_of_a_listing(line: str, listed: str) -> None:
+    assert parameters_fit(f"Server.Handle(string, {listed})", ("string", line))
+    assert not parameters_fit(f"Server.Handle(string, {listed}[])", ("string", line))
 
 
 @pytest.mark.parametrize(
