@@ -177,10 +177,14 @@ class _RecordEmitter(StepEmitter):
                 self.step(position, step)
         self._starts.append((len(asm), (), None))
         stack = self._target.stack
-        if stack is not None and stack.copied:
-            self._copy_stack(size, stack)
-        elif stack is not None:
-            self._walk_stack(size, stack)
+        if stack is not None:
+            # It can be further into the record than an instruction's offset of 16 bits reaches.
+            asm.compute_with("add", R8, size)
+            if stack.copied:
+                self._copy_stack(stack)
+            else:
+                self._walk_stack(stack)
+            asm.compute_with("sub", R8, size)
         self._submit(size)
         asm.end()
         return walks
@@ -220,17 +224,17 @@ class _RecordEmitter(StepEmitter):
         asm.store(R8, ADDRESS, R0, 8)
         self._number()
 
-    def _copy_stack(self, at: int, stack: StackRoom) -> None:
-        # Page by page: the last one that is there may not have all of the bytes.
+    def _copy_stack(self, stack: StackRoom) -> None:
+        # To R8, page by page: the last one that is there may not have all of the bytes.
         asm, ended = self._asm, self._asm.fresh()
-        self._copy_registers(at, stack.context)
+        self._copy_registers(stack.context)
         self._reading(user=True)
-        count, bytes_at = at + stack.context, at + stack.context + WORD
+        count, bytes_at = stack.context, stack.context + WORD
         pointer = self._target.machine.registers[self._target.machine.stack_pointer]
         for start in range(0, stack.copied, PAGE_BYTES):
             size, whole = min(PAGE_BYTES, stack.copied - start), asm.fresh()
             asm.store_constant(R8, count, start, WORD)
-            asm.load(R7, R8, at + pointer, WORD)
+            asm.load(R7, R8, pointer, WORD)
             asm.compute_with("add", R7, start)
             self._read_block(bytes_at + start, size)
             asm.jump_if("eq", R0, 0, whole)
@@ -252,12 +256,12 @@ class _RecordEmitter(StepEmitter):
         asm.store_constant(R8, count, stack.copied, WORD)
         asm.place(ended)
 
-    def _copy_registers(self, at: int, size: int) -> None:
+    def _copy_registers(self, size: int) -> None:
         asm = self._asm
         if self._target.probed == "program":
             for offset in range(0, size, WORD):
                 asm.load(R1, CONTEXT, offset, WORD)
-                asm.store(R8, at + offset, R1, WORD)
+                asm.store(R8, offset, R1, WORD)
             return
         # The context is the kernel's: the program's registers are where it has called the kernel.
         asm.call(self._helpers["get_current_task_btf"])
@@ -265,22 +269,21 @@ class _RecordEmitter(StepEmitter):
         asm.call(self._helpers["task_pt_regs"])
         asm.move(R3, R0)
         asm.move(R1, R8)
-        asm.compute_with("add", R1, at)
         asm.constant(R2, size)
         asm.call(self._helpers["probe_read"])
 
-    def _walk_stack(self, at: int, stack: StackRoom) -> None:
+    def _walk_stack(self, stack: StackRoom) -> None:
         asm, found = self._asm, self._asm.fresh()
         asm.move(R1, CONTEXT)
         asm.move(R2, R8)
-        asm.compute_with("add", R2, at + WORD)
+        asm.compute_with("add", R2, WORD)
         asm.constant(R3, WORD * stack.walked)
         asm.constant(R4, _USER_STACK)
         asm.call(self._helpers["get_stack"])
         asm.jump_if("sgt", R0, -1, found)
         asm.constant(R0, 0)
         asm.place(found)
-        asm.store(R8, at, R0, WORD)
+        asm.store(R8, 0, R0, WORD)
 
 
 class _FilterEmitter(StepEmitter):
