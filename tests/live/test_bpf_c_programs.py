@@ -423,6 +423,8 @@ def test_operators_compute_what_the_program_does(language: str, tmp_path: Path) 
             probe.written("bpf-c", [argument])
         except fetchc.CompileError:
             continue  # BPF has no floating-point numbers
+        if argument.decode.kind == "float":
+            continue  # one that is converted to its own type is fetched: its bits
         taken.append(argument)
     assert len(taken) > len(texts) // 2
     parts = [taken[at : at + _ONE_EVENT] for at in range(0, len(taken), _ONE_EVENT)]
