@@ -37,7 +37,7 @@ from fetchc.ir.fetch import (
     chain,
 )
 from fetchc.ir.step_lowering import filter_steps
-from fetchc.ir.steps import COMM_BYTES, LoadBias, ReadCursor, ReadRegister, Require
+from fetchc.ir.steps import COMM_BYTES, LoadBias, ReadCursor, ReadRegister, ReadTask, Require
 from fetchc.record import Record, assert_never
 from fetchc.target.machines import table
 
@@ -495,8 +495,10 @@ class Values:
                 return self.base(item, Register(name))
             case LoadBias():
                 return self.base(item, Image(0))
+            case ReadTask(name="thread_pointer"):
+                return self.base(item, ThreadPointer())
             case _:
-                raise self._cannot(item, "the place of an element depends on thread-local memory")
+                raise self._cannot(item, "the kernel alone has it")
 
     def _register(self, item: Item, name: str) -> str:
         if name not in self.machine["registers"]:

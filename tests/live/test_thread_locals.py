@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 import subprocess
 from pathlib import Path
 
@@ -33,19 +34,21 @@ PROGRAM = r"""
 struct item { int number; char name[16]; struct item *next; };
 __thread long value = 1;
 static __thread struct item own;
+static __thread volatile long table[70];
 static char block[4096] __attribute__((aligned(64)));
 void count(long n);
 __attribute__((noipa)) void hit(long n) { __asm__ volatile("" :: "r"(n) : "memory"); }
 static void told(long n) {
-  value = n; own.number = n % 7; own.next = &own; snprintf(own.name, 16, "n%ld", n);
+  value = n; table[n % 70] = n; own.number = n % 7; own.next = &own;
+  snprintf(own.name, 16, "n%ld", n);
   hit(n); count(n);
 }
 static void *run(void *start) { for (long n = 0; n < 3; n++) told((long)start + n); return 0; }
 /* By arch_prctl(2): a thread pointer that the program itself chooses. */
 #define SET(pointer) syscall(SYS_arch_prctl, ARCH_SET_FS, pointer)
 __attribute__((noipa, optimize("no-stack-protector"))) static void chosen(char *was) {
-  char *pointer = block + 256;
-  memcpy(block, was - 256, 1280); *(void **)pointer = pointer;
+  char *pointer = block + 1024;
+  memcpy(block, was - 1024, 2048); *(void **)pointer = pointer;
   SET(pointer); value = 900; hit(900); SET(was); value = 901; hit(901);
 }
 int main(void) {
@@ -103,7 +106,8 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_each_thread_has_its_own(program: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    asked = ["n", "value", "own", "own.next->name", "--format", "jsonl", "-f", "hit"]
+    asked = ["n", "value", "own", "own.next->name", "table[n % 70]"]
+    asked += ["--format", "jsonl", "-f", "hit"]
     done = trace(capfd, *asked, "-x", program, "--", program)
     assert done.status == 0, done.errors
     hits = [one["args"] for one in done.objects]
@@ -113,6 +117,7 @@ def test_each_thread_has_its_own(program: Path, capfd: pytest.CaptureFixture[str
         if one["n"] <= 500:
             assert (one["own"]["number"], one["own"]["name"]) == (one["n"] % 7, f"n{one['n']}")
             assert one["own.next->name"] == f"n{one['n']}"
+            assert one["table[n % 70]"] == one["n"]
 
 
 def test_a_librarys_own_in_filters_and_as_keys(
@@ -162,7 +167,7 @@ def test_those_of_rust_have_the_names_of_their_macro(
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "function"), [("program", "hit"), ("library.so", "counted")])
 def test_a_program_in_c_reads_them(name: str, function: str, program: Path, tmp_path: Path) -> None:
-    asked = ("n", "value", "own_number=own.number") if function == "hit" else ("n", "last")
+    asked = ("n", "value", "slot=table[n % 70]") if function == "hit" else ("n", "last")
     probe = fetchc.open(str(program.parent / name)).probe(function)
     text = probe.written("bpf-c", [probe.compile(one, computes=True) for one in asked]).text
     compiled(tmp_path, text)
@@ -172,9 +177,18 @@ def test_a_program_in_c_reads_them(name: str, function: str, program: Path, tmp_
     assert [one["value" if function == "hit" else "last"] for one in hits] == [
         one["n"] for one in hits
     ]
+    assert [one.get("slot", one["n"]) for one in hits if int(one["n"] or "") <= 500] == [
+        one["n"] for one in hits if int(one["n"] or "") <= 500
+    ]
     wrong = text.replace("own != value", "false").replace(
         "thread_storage() -", "8 + thread_storage() -"
     )
     wrong = wrong.replace("distance(rip", "8 + distance(rip")
     compiled(tmp_path, wrong)
     assert loaded(tmp_path, program, wrong, asked) != hits
+
+
+def test_a_walk_in_c_begins_at_one(program: Path) -> None:
+    probe = fetchc.open(str(program)).probe("hit")
+    text = probe.written("bpf-c", [probe.compile("list(table, 2)", computes=True)]).text
+    assert re.search(r"^    unread \|= read\(&\w+, 8, thread_storage\(\)\);$", text, re.M)
