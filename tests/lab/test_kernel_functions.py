@@ -207,6 +207,9 @@ def test_programs_see_what_definitions_see(lab_kernel: LabKernel) -> None:
             ("filename", "flags", "-f", "tracepoint:syscalls:sys_enter_openat"),
             ("old=task->comm", "new=comm", "-f", "rawtracepoint:task_rename"),
         ]
+    if lab_kernel.machine.name == "aarch64":  # Debian's kernels have no CONFIG_FPROBE_EVENTS
+        kinds = ("fprobe:", "rawtracepoint:")
+        asked = [words for words in asked if not words[-1].startswith(kinds)]
     with Guest(lab_kernel, content, 300) as guest:
         for words in asked:
             found = []
