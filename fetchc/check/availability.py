@@ -7,6 +7,7 @@ from fetchc.check.locations import is_clone, is_untracked, optimized_by_gcc, uno
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     FrameRelative,
     Indirect,
     InMemory,
@@ -84,7 +85,7 @@ def availability_notes(
 
     Without ``computed`` only where it is in some place, not where it would be computed.
     """
-    nowhere = Absent if computed else Absent | PointerTo
+    nowhere = Absent | Arithmetic if computed else Absent | Arithmetic | PointerTo
     hint: str | None = None
     where, later = [], []
     stored = False  # in a slot that is said to be there from the first instruction on

@@ -11,6 +11,7 @@ from __future__ import annotations
 from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     AtSymbol,
     Constant,
@@ -356,6 +357,8 @@ def describe_place(site: Site, place: Place) -> str:
         case PointerTo(target=target, offset=offset):
             inside = f" + {offset}" if offset else ""
             return f"a pointer to what is {describe_place(site, target)}{inside}"
+        case Arithmetic(operation=operation):
+            return f"nowhere, computed by DW_OP_{operation}"
         case OnEntry(register=register):
             return f"what {shown(register)} held on entry"
         case _:

@@ -7,6 +7,7 @@ from fetchc.check.variable_places import variable_place
 from fetchc.diag.diagnostic import Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     AtSymbol,
     InRegister,
@@ -290,8 +291,8 @@ def variable_object(checker: Checker, variable: Variable, span: Span) -> Typed:
         raise refuse_absent(checker.site, variable, place, span)
     if isinstance(place, Named) and place.text:
         return Special("text", place.name, variable.type, span)
-    if isinstance(place, PointerTo):
-        return _pointer(checker, variable, place, span)
+    if isinstance(place, PointerTo | Arithmetic):
+        return _computed(checker, variable, place, span)
     if isinstance(place, AtSymbol) and not place.verified:
         checker.warnings.append(_perhaps_no_symbol(place.symbol, span))
     if isinstance(place, AtAddress) and variable.kind == "global":
@@ -315,22 +316,35 @@ def variable_object(checker: Checker, variable: Variable, span: Span) -> Typed:
     return base
 
 
-def _pointer(checker: Checker, variable: Variable, place: PointerTo, span: Span) -> Typed:
-    # The address of an object: what it leads to is the object, with or without an address.
+def _computed(
+    checker: Checker, variable: Variable, place: PointerTo | Arithmetic, span: Span
+) -> Typed:
+    # The address of an object leads to the object, also to one without an address. A reader
+    # computes numbers, and addresses that no object is known of.
+    if isinstance(place, Arithmetic):
+        from fetchc.check.computed_variables import refusal
+
+        if why := refusal(checker, variable, place):
+            raise _nowhere(checker, variable, why, span)
+        return Located(place, variable.name, variable.type, span)
     resolved = checker.resolved(variable.type)
     if isinstance(resolved, _NUMBERS):
-        return Located(place, variable.name, variable.type, span)  # which a reader can add up
+        return Located(place, variable.name, variable.type, span)
     if not isinstance(resolved, PointerType):
-        from fetchc.check.availability import refuse_absent
         from fetchc.check.locations import describe_place
 
-        words = describe_place(checker.site, place)
-        nowhere = Absent("computed", f"it is computed, {words}, and not stored in memory")
-        raise refuse_absent(checker.site, variable, nowhere, span)
+        words = f"it is computed, {describe_place(checker.site, place)}, and not stored in memory"
+        raise _nowhere(checker, variable, words, span)
     target: Typed = Located(place.target, variable.name, resolved.target, span)
     if place.offset:
         target = Subobject(target, place.offset, None, resolved.target, span)
     return Address(target, variable.type, span)
+
+
+def _nowhere(checker: Checker, variable: Variable, words: str, span: Span) -> CompileError:
+    from fetchc.check.availability import refuse_absent
+
+    return refuse_absent(checker.site, variable, Absent("computed", words), span)
 
 
 def _perhaps_no_symbol(symbol: str, span: Span) -> Diagnostic:

@@ -20,6 +20,7 @@ from fetchc.check.locations import (
 from fetchc.check.probe_site import Site, has_own_returns
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     Constant,
     InMemory,
@@ -175,7 +176,7 @@ def _parameter_at_entry(
             return by_convention, None
         if has_same_offsets(found, by_convention):
             return confirmed_pieces(found, by_convention), None
-    if isinstance(found, Constant | PointerTo):
+    if isinstance(found, Constant | PointerTo | Arithmetic):
         # Only a function that nothing else calls always gets the same value.
         return (found if private else by_convention), None
 

@@ -7,8 +7,9 @@ The index, and the number of elements, are terms of the language's operators
 from __future__ import annotations
 
 from fetchc.check.checker import Checker
+from fetchc.check.computed_variables import as_operation
 from fetchc.check.conversions import number_of
-from fetchc.check.typed_tree import Address, Computed, Constant, Indexed, Operation
+from fetchc.check.typed_tree import Address, Computed, Constant, Indexed, Located, Operation
 from fetchc.diag.diagnostic import reject
 from fetchc.ir.arithmetic import RULES, TRUTH, Number
 from fetchc.ir.fetch import Bits, Char, Deref, ElementAddress, Part, Scalar, Word, fixed_bytes
@@ -41,12 +42,16 @@ __all__ = ["element_address", "numeral", "selected"]
 _ADDRESS = Number(64, False)
 
 
-def element_address(site: Site, node: Indexed, pointer: Pointer, number: Scalars) -> ElementAddress:
-    """The address that ``node`` is; raises CompileError where it cannot be computed.
+def element_address(
+    site: Site, node: Indexed | Located, pointer: Pointer, number: Scalars
+) -> ElementAddress:
+    """The address that ``node``, or a computed variable, is; CompileError where no program can.
 
     ``pointer`` and ``number`` are those of :mod:`fetchc.lower.fetches`.
     """
     numbers = _Numbers(Checker(site), number)
+    if isinstance(node, Located):
+        return ElementAddress(numbers.numeral(node).term)
     start, offset = pointer(site, node.base)
     index = numbers.numeral(node.index).term
     address = _moved(_moved(start, offset & MASK), calculate("mul", index, node.each))
@@ -100,6 +105,7 @@ class _Numbers:
         return found
 
     def _numeral(self, node: Typed, when: Term | None) -> Numeral | None:
+        node = as_operation(self._checker, node)
         match node:
             case Constant(value=value):
                 number = number_of(self._checker, node)

@@ -275,7 +275,7 @@ def pointer(site: Site, node: Typed) -> tuple[Value, int]:
         case Shift(base=base, offset=offset):
             value, start = pointer(site, base)
             return value, start + offset
-        case Indexed():
+        case Indexed() | Located(place=entities.Arithmetic()):
             from fetchc.lower.element_addresses import element_address
 
             return element_address(site, node, pointer, number), 0
@@ -384,7 +384,7 @@ def located(site: Site, place: entities.Place, size: int, span: Span, name: str 
             words = site.architecture.in_words(reason)
             what = f"this part cannot be fetched: {words}"
             raise reject(place.code, what, span, "no location", reason=kind)
-        case entities.PointerTo():
+        case entities.PointerTo() | entities.Arithmetic():
             from fetchc.lower.no_fetch import computed
 
             raise computed(site, place, span, name)

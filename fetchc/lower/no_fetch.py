@@ -8,6 +8,7 @@ from fetchc.check.typed_tree import Computed, Convert, FloatConstant, Indexed, O
 from fetchc.diag.diagnostic import reject
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     FrameRelative,
     Indirect,
@@ -50,8 +51,8 @@ __all__ = [
 ]
 
 
-def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileError:
-    """FC0406 for the variable ``name``, whose value is the address ``place``."""
+def computed(site: Site, place: PointerTo | Arithmetic, span: Span, name: str) -> CompileError:
+    """FC0406 for the variable ``name``, whose value is the address or number ``place``."""
     if is_on_entry(place):
         return lost(site, register_of(place), span, name)
     if not name:
@@ -63,13 +64,17 @@ def computed(site: Site, place: PointerTo, span: Span, name: str) -> CompileErro
             reason="computed",
         )
     notes, help = _available(site, name, computed=False)
+    if isinstance(place, Arithmetic):
+        value, verb = f"computed at run time (DW_OP_{place.operation})", "compute"
+    else:
+        value, verb = _sum(site, place), "add"
     return reject(
         "FC0406",
-        f"`{name}` cannot be fetched here: it is {_sum(site, place)} and not stored in memory",
+        f"`{name}` cannot be fetched here: it is {value} and not stored in memory",
         span,
         "no location at this address",
         notes=notes,
-        help=help or "a fetch-arg cannot add: let `fetchc trace` compute it",
+        help=help or f"a fetch-arg cannot {verb}: let `fetchc trace` compute it",
         reason="computed",
     )
 

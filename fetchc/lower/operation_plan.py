@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fetchc.check.computed_variables import as_operation
 from fetchc.check.conversions import number_of
 from fetchc.check.typed_tree import (
     Address,
@@ -69,6 +70,7 @@ def operation_plan(checker: Checker, node: Operation, reader: bool) -> Operation
     given = node.assumptions or ((),) * len(node.operands)
     operands = []
     for one, assumed in zip(node.operands, given, strict=True):
+        one = as_operation(checker, one)
         number = number_of(checker, one)
         assert number is not None
         operands.append(Operand(one, number, assumed))
@@ -112,6 +114,7 @@ def calculation(
     None of what is fetched itself. Raises CompileError FC0308 for what is no number of one fetch.
     """
     fetched: list[Lowered] = []
+    node = as_operation(checker, node)
     if isinstance(node, Computed) and format is None and all(one.times for one in node.terms):
         described = plain(checker, node.type)
         assert described is not None

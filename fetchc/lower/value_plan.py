@@ -60,6 +60,11 @@ def plan(checker: Checker, node: Typed, reader: bool = False) -> Plan:
         from fetchc.lower.operation_plan import operation_plan
 
         return operation_plan(checker, node, reader)
+    if reader:
+        from fetchc.check.computed_variables import as_operation
+
+        if (computed := as_operation(checker, node)) is not node:
+            return plan(checker, computed, reader)
     resolved = checker.resolved(node.type)
     if isinstance(resolved, StructType):
         if reader and resolved.is_library:

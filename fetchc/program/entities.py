@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_LOCATION",
     "Absent",
+    "Arithmetic",
     "AtAddress",
     "AtSymbol",
     "BuildInfo",
@@ -373,6 +374,19 @@ class PointerTo(Record):
     offset: ByteOffset
 
 
+class Arithmetic(Record):
+    """The value is what an operation of DWARF gives for words; it is not in memory.
+
+    ``operation`` is the name behind ``DW_OP_``: ``and``, ``div``, ``shl``. The operands are in the
+    order in which they came onto the stack; of ``deref_size`` the first one is the word that is
+    there. The value is a word, of which a smaller variable has the low bytes. Source: DWARF 5,
+    sections 2.5.1.3 and 2.5.1.4.
+    """
+
+    operation: str
+    operands: tuple[Place, ...]
+
+
 class OnEntry(Record):
     """The value is what the register contained at the function's entry and no longer contains.
 
@@ -425,6 +439,7 @@ Place = (
     | Constant
     | Pieces
     | PointerTo
+    | Arithmetic
     | OnEntry
     | Absent
 )
@@ -439,6 +454,8 @@ def is_frame_relative(place: Place) -> bool:
             return is_frame_relative(pointer)
         case PointerTo(target):
             return is_frame_relative(target)
+        case Arithmetic(_, operands):
+            return any(is_frame_relative(operand) for operand in operands)
         case Pieces(pieces):
             return any(is_frame_relative(piece.place) for piece in pieces)
         case _:
@@ -454,6 +471,8 @@ def is_on_entry(place: Place) -> bool:
             return is_on_entry(pointer)
         case PointerTo(target):
             return is_on_entry(target)
+        case Arithmetic(_, operands):
+            return any(is_on_entry(operand) for operand in operands)
         case Pieces(pieces):
             return any(is_on_entry(piece.place) for piece in pieces)
         case _:

@@ -6,8 +6,10 @@ says. An expression that fetchc calls absent proves nothing and is left out, but
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -17,6 +19,7 @@ from fetchc.debuginfo.dwarf.variables import simple_place
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     AtSymbol,
     Constant,
@@ -37,6 +40,10 @@ WORD = 1 << 64
 CFA = InMemory(DwarfRegister(7), ByteOffset(8))
 FRAME_BASE = FrameRelative(ByteOffset(-16))
 THREAD_POINTER, BLOCK = 0x7F5C_3000_1740, -0x68
+
+
+def signed(word: int) -> int:
+    return word - WORD if word >> 63 else word
 
 
 def register(number: int) -> int:
@@ -70,13 +77,22 @@ def uleb(value: int) -> bytes:
 
 
 # An operation: its bytes, how many values it needs, and what it does to a list of numbers.
-BINARY = {
+BINARY: dict[int, Callable[[int, int], int]] = {
     0x1A: lambda a, b: a & b,
     0x1C: lambda a, b: a - b,
     0x1E: lambda a, b: a * b,
     0x21: lambda a, b: a | b,
     0x22: lambda a, b: a + b,
     0x27: lambda a, b: a ^ b,
+    0x24: lambda a, b: a << b if b < 64 else 0,
+    0x25: lambda a, b: a >> b,
+    0x26: lambda a, b: signed(a) >> b,
+    0x2C: lambda a, b: signed(a) <= signed(b),
+    0x2E: lambda a, b: a != b,
+}
+OPERATIONS = {
+    **{"and": 0x1A, "minus": 0x1C, "mul": 0x1E, "or": 0x21, "plus": 0x22, "xor": 0x27},
+    **{"shl": 0x24, "shr": 0x25, "shra": 0x26, "le": 0x2C, "ne": 0x2E},
 }
 Step = tuple[str, int, int]
 
@@ -91,7 +107,7 @@ pushes: st.SearchStrategy[Step] = st.one_of(
 )
 changes: st.SearchStrategy[Step] = st.one_of(
     st.tuples(st.just("plus_uconst"), st.just(0), st.integers(0, WORD - 1)),
-    st.sampled_from([("deref", 0, 0), ("neg", 0, 0), ("not", 0, 0)]),
+    st.sampled_from([("deref", 0, 0), ("deref", 4, 0), ("neg", 0, 0), ("not", 0, 0)]),
     st.sampled_from([("dup", 0, 0), ("swap", 0, 0), ("over", 0, 0), ("rot", 0, 0)]),
     st.tuples(st.just("binary"), st.sampled_from(sorted(BINARY)), st.just(0)),
 )
@@ -110,6 +126,8 @@ def encoded(step: Step) -> bytes:
         return bytes([number])
     plain = {"cfa": 0x9C, "deref": 6, "neg": 0x1F, "not": 0x20}
     plain |= {"dup": 0x12, "swap": 0x16, "over": 0x14, "rot": 0x17}
+    if kind == "deref" and number:
+        return bytes([0x94, number])
     if kind in plain:
         return bytes([plain[kind]])
     if kind == "fbreg":
@@ -135,7 +153,7 @@ def run(step: Step, stack: list[int]) -> None:
         case "plus_uconst":
             stack.append(stack.pop() + value)
         case "deref":
-            stack.append(word_at(stack.pop() % WORD))
+            stack.append(word_at(stack.pop() % WORD) % (1 << 8 * (number or 8)))
         case "neg":
             stack.append(-stack.pop())
         case "not":
@@ -150,7 +168,7 @@ def run(step: Step, stack: list[int]) -> None:
             stack[-3:] = [stack[-1], stack[-3], stack[-2]]
         case _:
             top, below = stack.pop(), stack.pop()
-            stack.append(BINARY[number](below, top))
+            stack.append(int(BINARY[number](below, top)))
     stack[-1] %= WORD
 
 
@@ -176,6 +194,8 @@ def address_of(place: Place) -> int | None:
             return None if at is None else (word_at(at) + offset) % WORD
         case InRegister() | FrameRelative() | Constant() | Pieces() | PointerTo() | Absent():
             return None
+        case Arithmetic():
+            return None
         case AtSymbol() | Named() | OnEntry():
             raise AssertionError("no location expression names them")
 
@@ -194,6 +214,18 @@ def value_of(place: Place) -> int | None:
     if isinstance(place, PointerTo):
         start = address_of(place.target)
         return None if start is None else (start + place.offset) % WORD
+    if isinstance(place, Arithmetic):
+        operands = [value_of(one) for one in place.operands]
+        if place.operation in ("neg", "not"):
+            (operand,) = operands
+            assert operand is not None
+            return (-operand if place.operation == "neg" else ~operand) % WORD
+        below, top = operands
+        assert below is not None
+        assert top is not None
+        if place.operation == "deref_size":
+            return below % (1 << 8 * top)
+        return int(BINARY[OPERATIONS[place.operation]](below, top)) % WORD
     at = address_of(place)
     return None if at is None else word_at(at)
 
@@ -216,12 +248,29 @@ def test_a_place_is_what_a_run_gives(first: Step, others: list[Step], as_value: 
     assert found == stack[-1]
 
 
+@pytest.mark.parametrize("operation", sorted(BINARY))
+def test_an_operation_is_what_a_run_gives(operation: int) -> None:
+    for below, top in ((5, 3), (3, 5), (7, 7)):
+        stack: list[int] = []
+        raw = b""
+        words: list[Step] = [("breg", below, 2), ("breg", top, -1), ("deref", 1, 0)]
+        for step in [*words, ("binary", operation, 0)]:
+            raw += encoded(step)
+            run(step, stack)
+        found = evaluate(Cursor("a.out", "expression", raw + b"\x9f"), Machine(8, 4, FRAME_BASE))
+        assert value_of(found) == stack[-1]
+
+
 def test_the_comparison_sees_a_wrong_place() -> None:
     right = InMemory(DwarfRegister(5), ByteOffset(8))
     wrong = InMemory(DwarfRegister(5), ByteOffset(16))
     assert address_of(right) != address_of(wrong)
     assert value_of(InRegister(DwarfRegister(5))) != value_of(right)
     assert address_of(Indirect(right, ByteOffset(0))) != address_of(right)
+    five = InRegister(DwarfRegister(5))
+    both = (five, Constant(3))
+    assert value_of(Arithmetic("shl", both)) != value_of(Arithmetic("shl", both[::-1]))
+    assert value_of(Arithmetic("shr", both)) != value_of(Arithmetic("shra", both))
 
 
 @given(steps)

@@ -10,6 +10,7 @@ from fetchc.debuginfo.dwarf.call_frames import cfa_at
 from fetchc.debuginfo.dwarf.symbolic_values import moved, pointer_to
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     Constant,
     FrameRelative,
@@ -151,7 +152,7 @@ def entered_with(at: Place, values: dict[DwarfRegister, Place]) -> Place | None:
         case PointerTo(target=target, offset=offset):
             inner = entered_with(target, values)
             return None if inner is None else _value(inner, offset)
-        case Pieces():
+        case Pieces() | Arithmetic():
             return None
         case _:
             return at

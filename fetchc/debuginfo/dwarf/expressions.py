@@ -19,6 +19,7 @@ from fetchc.debuginfo.dwarf.symbolic_values import (
     as_value,
     dereferenced,
     moved,
+    operated,
     plus,
     pointer_to,
     resolve_frame,
@@ -518,6 +519,8 @@ def _deref(run: Run, operation: Operation) -> None:
     size = operation.numbers[0] if operation.numbers else run.machine.address_size
     if size == run.machine.address_size:
         run.push(dereferenced(value))
+    elif run.cursor.little and size:
+        run.push(operated("deref_size", (dereferenced(value), Number(size))))
     else:
         run.push(Unknown(f"computed from {size} bytes of memory"))
 
@@ -564,8 +567,10 @@ def _operate(run: Run, operation: Operation) -> None:
     if code in _UNARY:
         if isinstance(top, Number) and code in _FOLDED_UNARY:
             run.push(_folded(_FOLDED_UNARY[code](top.value), run))
-        else:
+        elif code == DW_OP_abs:
             _opaque(run, operation)
+        else:
+            run.push(operated(_TABLE[code][0], (top,)))
         return
     if not run.stack:
         # clang leaves out an operand, at times the top half of a number of 128 bits (seen in 14).
@@ -582,7 +587,7 @@ def _operate(run: Run, operation: Operation) -> None:
     elif isinstance(top, Number) and isinstance(below, Number) and code in _FOLDED_BINARY:
         run.push(_folded(_FOLDED_BINARY[code](below.value, top.value), run))
     else:
-        _opaque(run, operation)
+        run.push(operated(_TABLE[code][0], (below, top)))
 
 
 def _folded(number: int, run: Run) -> Number:

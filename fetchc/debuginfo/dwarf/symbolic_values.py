@@ -1,13 +1,15 @@
 """Values on the stack of a location expression, without a process: symbols and what is added.
 
-An entry is a number, an address (represented as the place in memory that starts there), or
-something that only a run could tell, with the words for the user.
+An entry is a number, an address (represented as the place in memory that starts there), what an
+operation gives for such entries, or something that only a run could tell, with the words for the
+user.
 """
 
 from __future__ import annotations
 
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     AtSymbol,
     Constant,
@@ -39,6 +41,7 @@ __all__ = [
     "at_entry",
     "dereferenced",
     "moved",
+    "operated",
     "plus",
     "pointer_to",
     "resolve_frame",
@@ -49,6 +52,9 @@ __all__ = [
 MAX_DEREFERENCES = 32
 """Longer chains are refused: no compiler writes them, the kernel would not take them
 (FETCH_INSN_MAX), and places are walked recursively."""
+
+MAX_OPERATIONS = 16
+"""Values of more are refused: compilers write two or three, and DW_OP_dup doubles them."""
 
 
 class Number(Record):
@@ -70,7 +76,7 @@ class Unknown(Record):
     thread_local: bool = False
 
 
-Value = Number | Start | Unknown
+Value = Number | Start | Arithmetic | Unknown
 
 
 def moved(at: Place, distance: int) -> Place:
@@ -89,6 +95,8 @@ def moved(at: Place, distance: int) -> Place:
         case Absent():
             return at
         case InRegister() | AtSymbol() | Named() | Constant() | Pieces() | PointerTo() | OnEntry():
+            return Absent("no address", "it is relative to something that is not in memory")
+        case Arithmetic():
             return Absent("no address", "it is relative to something that is not in memory")
         case _:
             assert_never(at)
@@ -112,6 +120,8 @@ def resolve_frame(at: Place, cfa: Place) -> Place:
             )
         case PointerTo(target, offset):
             return pointer_to(resolve_frame(target, cfa), offset)
+        case Arithmetic(operation, operands):
+            return arithmetic(operation, tuple([resolve_frame(one, cfa) for one in operands]))
         case InRegister() | InMemory() | AtAddress() | AtSymbol() | Named() | Constant() | Absent():
             return at
         case OnEntry() | ThreadLocal():
@@ -131,6 +141,8 @@ def at_entry(at: Place) -> Place:
             return Indirect(at_entry(pointer), offset)
         case PointerTo(target, offset):
             return pointer_to(at_entry(target), offset)
+        case Arithmetic(operation, operands):
+            return Arithmetic(operation, tuple([at_entry(one) for one in operands]))
         case Pieces(pieces):
             return Pieces(tuple([Piece(p.offset, p.size, at_entry(p.place)) for p in pieces]))
         case _:
@@ -150,6 +162,33 @@ def pointer_to(target: Place, offset: ByteOffset) -> Place:
             return PointerTo(target, offset)
 
 
+def arithmetic(operation: str, operands: tuple[Place, ...]) -> Place:
+    """What the operation of DWARF gives for ``operands``; Absent where one of them is."""
+    missing = next((one for one in operands if isinstance(one, Absent)), None)
+    return Arithmetic(operation, operands) if missing is None else missing
+
+
+def operated(operation: str, operands: tuple[Value, ...]) -> Value:
+    """What the operation of DWARF gives for ``operands``, the top of the stack last.
+
+    Unknown where it takes an address of the file, which is not that of the running program.
+    """
+    unknown = Unknown(f"computed at run time (DW_OP_{operation})")
+    places = []
+    for one in operands:
+        place = as_value(one, little_endian=True)
+        moves = isinstance(one, Start) and isinstance(one.place, AtAddress)
+        if moves or isinstance(place, Absent):
+            return unknown
+        places.append(place)
+    found = Arithmetic(operation, tuple(places))
+    return found if _operations(found) <= MAX_OPERATIONS else unknown
+
+
+def _operations(at: Place) -> int:
+    return 1 + sum(map(_operations, at.operands)) if isinstance(at, Arithmetic) else 0
+
+
 def started(at: Place) -> Value:
     """The address of the first byte of ``at``, as DW_OP_fbreg takes it from a frame base.
 
@@ -162,7 +201,7 @@ def started(at: Place) -> Value:
             return Start(InMemory(register, ByteOffset(0)))
         case Absent(_, reason):
             return Unknown(f"relative to a frame base that is not available: {reason}")
-        case Constant() | Pieces() | AtSymbol() | Named() | PointerTo() | OnEntry():
+        case Constant() | Pieces() | AtSymbol() | Named() | PointerTo() | Arithmetic() | OnEntry():
             return Unknown("relative to a frame base that is not in memory")
         case _:
             assert_never(at)
@@ -174,6 +213,8 @@ def plus(value: Value, number: int, address_size: int) -> Value:
         return value
     if isinstance(value, Number):
         return Number(wrapped(value.value + number, address_size))
+    if isinstance(value, Arithmetic):
+        return operated("plus", (value, Number(number)))
     match value.place:
         case InMemory(register, offset):
             return Start(InMemory(register, _distance(offset + number, address_size)))
@@ -195,6 +236,8 @@ def dereferenced(value: Value) -> Value:
         return value
     if isinstance(value, Number):
         return Unknown(f"read from the fixed address {value.value:#x}")
+    if isinstance(value, Arithmetic):
+        return Unknown(f"computed at run time (DW_OP_{value.operation})")
     depth = 1
     at: Place = value.place
     while isinstance(at, Indirect):
@@ -213,6 +256,9 @@ def as_memory(value: Value) -> Place:
         case Number(number):
             where = f"its address is the fixed number {number:#x}, which is in no part of the file"
             return Absent("no address", where)
+        case Arithmetic(operation):
+            how = f"computed at run time (DW_OP_{operation})"
+            return Absent("no address", f"its address is {how}")
         case Unknown(how, thread_local):
             if thread_local:
                 return Absent("thread-local", f"it is {how}")
@@ -234,6 +280,8 @@ def as_value(value: Value, little_endian: bool) -> Place:
             return pointer
         case Start(at):
             return pointer_to(at, ByteOffset(0))
+        case Arithmetic():
+            return value
         case Unknown(how, _):
             return Absent("computed", f"it is {how} and not stored in memory")
         case _:

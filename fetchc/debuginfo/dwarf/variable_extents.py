@@ -28,6 +28,7 @@ from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     NO_LOCATION,
     Absent,
+    Arithmetic,
     Extent,
     Indirect,
     OnEntry,
@@ -81,7 +82,7 @@ def extents(info: DebugInfo, die: Die, function: Die | None) -> tuple[Extent, ..
 
 def _found(at: Place) -> Place:
     # What only a caller may know is nowhere in the function.
-    if isinstance(at, Indirect | OnEntry | PointerTo) and is_on_entry(at):
+    if isinstance(at, Indirect | OnEntry | PointerTo | Arithmetic) and is_on_entry(at):
         return Absent("computed", "it is what a register held on entry and not stored in memory")
     return at
 

@@ -20,6 +20,7 @@ from fetchc.debuginfo.dwarf.expressions import (
 from fetchc.diag.diagnostic import DebugInfoError
 from fetchc.program.entities import (
     Absent,
+    Arithmetic,
     AtAddress,
     Constant,
     FrameRelative,
@@ -239,14 +240,29 @@ def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
             "its address is computed at run time (DW_OP_plus)",
         ),
         (
-            "75 00 35 1a 9f",
+            "75 00 19 9f",
+            "computed",
+            "it is computed at run time (DW_OP_abs) and not stored in memory",
+        ),
+        (
+            "03 0020000000000000 75 00 22 9f",  # where the file is loaded is not known
+            "computed",
+            "it is computed at run time (DW_OP_plus) and not stored in memory",
+        ),
+        (
+            "75 00 " + 30 * "12 1e " + "9f",
+            "computed",
+            "it is computed at run time (DW_OP_mul) and not stored in memory",
+        ),
+        (
+            "75 00 35 1a 06 9f",
             "computed",
             "it is computed at run time (DW_OP_and) and not stored in memory",
         ),
         (
-            "75 00 94 04 9f",
+            "75 00 94 00 9f",
             "computed",
-            "it is computed from 4 bytes of memory and not stored in memory",
+            "it is computed from 0 bytes of memory and not stored in memory",
         ),
         (
             "a5 11 20 a8 00 9f",
@@ -280,6 +296,31 @@ def test_an_implicit_pointer_leads_to_the_variable_it_names() -> None:
 )
 def test_what_cannot_be_fetched_says_why(expression: str, kind: Absence, reason: str) -> None:
     assert absent(expression) == Absent(kind, reason)
+
+
+def test_what_is_computed_of_registers_and_memory_is_arithmetic() -> None:
+    five = Constant(5)
+    assert describe("75 00 35 1a 9f") == Arithmetic("and", (register(5), five))
+    word = indirect(memory(5, 0)).pointer
+    assert describe("75 00 94 04 9f") == Arithmetic("deref_size", (word, Constant(4)))
+    assert describe("75 00 1f 9f") == Arithmetic("neg", (register(5),))
+    slot = PointerTo(memory(7, 8), ByteOffset(0))
+    assert describe("77 08 35 24 9f") == Arithmetic("shl", (slot, five))
+    assert describe("77 08 06 35 1c 35 1e 9f") == Arithmetic(
+        "mul", (PointerTo(indirect(memory(7, 8), -5), ByteOffset(0)), five)
+    )
+    assert describe("75 00 35 1a 23 07 9f") == Arithmetic(
+        "plus", (Arithmetic("and", (register(5), five)), Constant(7))
+    )
+
+
+def test_what_is_computed_of_the_frame_is_relative_to_it() -> None:
+    found = describe("9c 35 1e 9f")
+    assert found == Arithmetic("mul", (PointerTo(CFA, ByteOffset(0)), Constant(5)))
+    shown = Arithmetic("mul", (PointerTo(memory(7, 16), ByteOffset(0)), Constant(5)))
+    assert resolve_frame(found, memory(7, 16)) == shown
+    lost = Absent("no address", "lost")
+    assert resolve_frame(found, lost) == lost
 
 
 def test_a_frame_base_that_is_absent_takes_its_variables_along() -> None:
