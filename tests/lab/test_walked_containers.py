@@ -41,6 +41,10 @@ _SEED = "3"
 _TOGETHER = 4  # expressions of one trace; of one where the kernel follows each round
 
 
+# Without loops arrays in elements are cut. Of the second one 5.10's verifier follows too many
+# instructions.
+_WITH_LOOPS = ("list(h->items, item, link).box", "o.parts")
+
 _RUST = RUST.replace("fn look(", "#[no_mangle] pub fn look(")
 _RUST_ARM64 = KERNELS / "rust-arm64/usr"
 
@@ -163,8 +167,8 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
             guest.run(*command)
             said = json.loads(guest.read("/said").splitlines()[0])
             labels = [label for label in said if label not in RINGS_OF_RUST]
-            if not loops:  # 5.10 refuses this one: its verifier follows too many instructions
-                labels = [one for one in labels if not one.startswith("o.parts")]
+            if not loops:
+                labels = [one for one in labels if not one.startswith(_WITH_LOOPS)]
             together = _TOGETHER if loops else 1
             for start in range(0, len(labels), together):
                 some = labels[start : start + together]
