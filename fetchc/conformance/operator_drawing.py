@@ -34,9 +34,10 @@ _C_TYPES = {
     "a": "signed char", "b": "unsigned char", "c": "short", "d": "unsigned short", "i": "int",
     "u": "unsigned", "l": "long", "v": "unsigned long", "f": "float", "g": "double", "ok": "bool",
     "x : 3": "unsigned", "y : 5": "int", "ch": "char", "m : 32": "unsigned long", "q": "long long",
+    "r : 32": "int",
 }  # fmt: skip
 _OF_NUMBERS = ("+", "-", "*", "/", "==", "!=", "<", "<=", ">", ">=", "&&", "||")
-_C_INTEGERS = ["a", "b", "c", "d", "i", "u", "l", "v", "ok", "x", "y", "ch", "m", "q"]
+_C_INTEGERS = ["a", "b", "c", "d", "i", "u", "l", "v", "ok", "x", "y", "ch", "m", "r", "q"]
 _SIGNED = ("int", "signed char", "long")
 _C_CONSTANTS = (
     "1", "2", "7", "255", "40000", "3000000000", "2147483648", "-2147483648", "-1", "3u", "5L",
