@@ -82,12 +82,12 @@ def test_not_where_something_is_left_to_do(loaded: str) -> None:
 
 
 def test_threads_are_waited_for() -> None:
-    code = (
-        "import threading, time; end = threading.Thread(target=lambda: time.sleep({}) or print())"
-    )
-    code += "; end.start(); end.join({})\n"
-    assert _run(code.format(0, None) + CODE, ASKED).stdout.endswith("at once")
-    assert _run(code.format(0.5, 0) + CODE, ASKED).stdout == "+8(%di):s32\n\n"
+    ended = "import threading; end = threading.Thread(target=print); end.start(); end.join()\n"
+    assert _run(ended + CODE, ASKED).stdout.endswith("at once")
+    # It lives until the main thread has ended, however long that takes.
+    last = "lambda: threading.main_thread().join() or print()"
+    lives = f"import threading; threading.Thread(target={last}).start()\n"
+    assert _run(lives + CODE, ASKED).stdout == "+8(%di):s32\n\n"
 
 
 def test_what_is_registered_for_the_end_is_done() -> None:
