@@ -482,14 +482,13 @@ def mismatch(condition: Condition, shape: Shape) -> Diagnostic | None:
     if isinstance(shape, ConditionalShape):
         problems = [mismatch(condition, one) for one in (shape.at_none, shape.other)]
         return None if None in problems else problems[0]
-    if isinstance(shape, ComputedShape):
-        return _unfit_number(condition, Decode("bool" if shape.is_none else "integer", 64))
+    if isinstance(shape, ComputedShape | ElementCountShape):
+        of_truth = isinstance(shape, ComputedShape) and shape.is_none
+        return _unfit_number(condition, Decode("bool" if of_truth else "integer", 64))
     if isinstance(shape, DifferenceShape):
         shape = shape.minuend
     if isinstance(shape, SumShape | OperationShape):
         return _unfit_number(condition, shape.decode)
-    if isinstance(shape, ElementCountShape):
-        return _unfit_number(condition, Decode("integer", 64))
     if isinstance(shape, InterfaceShape):
         shape = shape.plain
     if isinstance(shape, StructShape) and any(
@@ -545,6 +544,11 @@ def _unfit_number(condition: Condition, decode: Decode) -> Diagnostic | None:
         return _misfit(condition, what, f"compare it with a number: `{condition.expression} == 1`")
     if decode.kind == "symbol" and not text and (constant != 0 or symbol not in ("==", "!=")):
         return _misfit(condition, "the value is a function", "compare its name, or with `nil`")
+    sized = (decode.kind in ("integer", "enum", "pointer") and decode.bits) or 0
+    never = sized and not decode.signed and (sized >= 32 or symbol in ("==", "<", "<="))
+    if never and isinstance(constant, int) and constant < 0:
+        help = f"write the number that it shows: `{constant % (1 << sized)}`"
+        return _misfit(condition, "the value is unsigned", help)
     if symbol == "&" and decode.kind == "float":
         return _misfit(condition, "the value is a floating-point number", "compare it by `<`")
     return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import struct
 import subprocess
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import pytest
 import fetchc
 from fetchc.conformance.operator_drawing import c_operators, go_operators
 from fetchc.emit.output_formats import written
+from tests.live.traced import trace
 from tests.live.watching import watched
 from tests.support.csharp_operators import csharp_operators, without_refused
 from tests.support.dotnet import ahead_of_time
@@ -153,6 +155,29 @@ def test_csharp_evaluates_the_same(tmp_path: Path) -> None:
     positions = [drawn.texts.index(text) for text in texts]
     lines = [" ".join(line.split()[at] for at in positions) for line in lines]
     assert not differences(lines, calls, texts)
+
+
+@pytest.mark.usefixtures("engine")
+def test_a_filter_keeps_the_calls_of_which_it_is_true(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    program, texts = c_program(tmp_path, SEED, "gcc", ".c")
+    output = subprocess.run(
+        [program], capture_output=True, encoding="utf-8", timeout=60, check=True
+    )
+    lines = [line.split() for line in output.stdout.splitlines()]
+    printed = {text: [line[at] for line in lines] for at, text in enumerate(texts)}
+    # Of two operands: a constant of a filter is compared as the value is shown.
+    truths = [
+        text for text in texts if re.fullmatch(r"\(.*e->.*\) ([<>]=?|[=!]=) \(.*e->.*\)", text)
+    ]
+    truths = [text for text in truths if len(set(printed[text])) > 1]
+    assert len(truths) >= 2
+    for text in truths[: 24 if os.environ.get("FETCHC_LONG") else 2]:
+        found = trace(capfd, text, "--filter", text, "--format", "jsonl", "-x", program,
+                      "-f", "take", "--", "sh", "-c", f"exec {program} > /dev/null")  # fmt: skip
+        assert found.status == 0, found.errors
+        assert len(found.args) == sum(one not in ("i0", "b0", "-") for one in printed[text]), text
 
 
 # --- bpftrace's own operators -----------------------------------------------------------------

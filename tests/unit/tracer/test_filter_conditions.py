@@ -164,6 +164,10 @@ COLOUR = Leaf("f", Decode("enum", bits=32, enumerators=(("RED", 1), ("BLUE", 4))
         ("c & 1", Leaf("f", Decode("float", bits=64))),
         ("f > 0", Leaf("f", Decode("symbol", bits=64))),
         ("f == 0x401000", Leaf("f", Decode("symbol", bits=64))),
+        ("u == -1", Leaf("f", Decode("integer", bits=32))),
+        ("u > -1", Leaf("f", Decode("integer", bits=32))),  # in C, -1 is the greatest there
+        ("b < -1", Leaf("f", Decode("integer", bits=8))),
+        ("p != -1", Leaf("f", Decode("pointer", bits=64))),
     ],
 )
 def test_constants_that_can_never_be(
