@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cast",
+    "cut_by_casts",
     "decayed",
     "encoding",
     "encoding_by_name",
@@ -201,24 +202,24 @@ def _to_number(
         truth = _computed(checker, base.type, base.base, base.span)
         return truth if isinstance(target, BoolType) else _computed(checker, wanted, truth, span)
     # A wider type keeps the value unless a negative number would turn into a large one.
-    bits, signed = _fetched(checker, base, 8 * size, _signed(source))
+    bits, signed = cut_by_casts(checker, base)
     if 8 * to > bits and signed and not _signed(target):
         return _computed(checker, wanted, base, span)
     return Convert(base, wanted, span)
 
 
-def _fetched(checker: Checker, node: Typed, bits: int, signed: bool) -> tuple[int, bool]:
-    """How many bits of a number of ``bits`` are fetched, and whether they have a sign.
+def cut_by_casts(checker: Checker, node: Typed) -> tuple[int, bool]:
+    """How many bits of a number are fetched, and whether they have a sign.
 
-    A conversion to a wider type fetches what it converts.
+    A cast to a type that is no wider takes the low bits, with the sign of the type; one to a wider
+    type fetches what it converts.
     """
-    if isinstance(node, Subobject) and node.bits:
+    bits, signed = 8 * (checker.size(node.type) or 0), _signed(checker.resolved(node.type))
+    if isinstance(node, Subobject) and node.bits is not None:
         return node.bits.width, signed
-    if isinstance(node, Convert) and (size := checker.size(node.base.type)) is not None:
-        inner = node.base
-        found = _fetched(checker, inner, 8 * size, _signed(checker.resolved(inner.type)))
-        if found[0] < bits:
-            return found
+    if isinstance(node, Convert):
+        inner = cut_by_casts(checker, node.base)
+        return inner if inner[0] < bits else (bits, signed)
     return bits, signed
 
 

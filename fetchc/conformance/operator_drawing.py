@@ -193,6 +193,7 @@ def c_operators(
     # Numbers that get wider, with the sign that the operand has, and then another one.
     wider = [f"~(({kind})(e->{name}))" for kind in ("long", "short") for name in "abd"]
     wider += [f"(unsigned)(({kind})(e->a))" for kind in ("int", "short", "long", "bool")]
+    wider += ["(int)(e->m)", "(long)((int)(e->m))", "(int)((signed char)(e->m))"]
     # Constants with a type.
     typed = ["(e->i) < ((unsigned)(3) + 1)", "(e->i) + (sizeof(int) * 2)", "e->f == 0.1f"]
     constants = (*_C_CONSTANTS, "3UL", "-3u", "-(unsigned)3", "~0u")

@@ -713,23 +713,13 @@ def memory_of(checker: Checker, node: Typed, what: str) -> Memory:
 # Bit fields: from the smallest container around them in memory, from a register, or a constant.
 
 
-def _cast_bits(checker: Checker, node: Typed, width: int) -> tuple[int, bool]:
-    # How many bits of a bit field of ``width`` casts leave, the low ones, and whether with a sign.
-    # A cast to a wider type keeps the number.
-    signed = False
-    if isinstance(node, Convert):
-        width, signed = _cast_bits(checker, node.base, width)
-    described = plain(checker, node.type)
-    if described is not None and (8 * described.size <= width or not isinstance(node, Convert)):
-        return min(width, 8 * described.size), described.decode.signed
-    return width, signed
-
-
 def bit_field(checker: Checker, part: Subobject, described: Plain, node: Typed) -> Lowered:
     """The bit field ``part``, which ``node`` is, casts looked through; ``described`` its type."""
+    from fetchc.check.conversions import cut_by_casts
+
     bits = part.bits
     assert bits is not None
-    width, signed = _cast_bits(checker, node, bits.width)
+    width, signed = cut_by_casts(checker, node)
     decode = Decode(described.decode.kind, width, signed, None, described.decode.enumerators)
     holder = checker.size(part.base.type)
     # The member's own offset is already in bits.offset: the field lies in the base object.
