@@ -201,7 +201,7 @@ def _uncertain(family: Family) -> Iterator[str]:
     waiting = [it for it in family.declared if isinstance(it, Struct)]
     while waiting:
         members = waiting.pop().members
-        for member, after in zip(members, [*members[1:], None], strict=True):
+        for member, after in zip(members, [*members[1:], None], strict=False):
             inner = resolved(member.type)
             if member.width is not None:
                 if _is_full(member):

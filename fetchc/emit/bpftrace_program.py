@@ -368,7 +368,7 @@ class _Calculated:
         """The value and how it is printed."""
         expression = self._computed(self._calculation)
         if self._faults:
-            none = _cast("0", self._calculation.result)
+            none = _zero(self._calculation.result)
             expression = f"({' || '.join(self._faults)} ? {none} : {self._flat(expression)})"
         conversion = "%lld" if self._calculation.result.signed else "%llu"
         if self._decode.kind in ("pointer", "reference", "address", "symbol"):
@@ -512,7 +512,7 @@ class _Calculated:
             f"*({_NAMES[fetch.store.kind]}{bits}*)({place})", _PRINTED[fetch.store.kind]
         )
         loaded = _cast(_widened(element, node.number), node.number)
-        return f"({index} < {node.count} ? {loaded} : {_cast('0', node.number)})"
+        return f"({index} < {node.count} ? {loaded} : {_zero(node.number)})"
 
 
 def _widened(fetched: Shown, number: Number) -> str:
@@ -535,7 +535,11 @@ def _cast(expression: str, number: Number) -> str:
 
 def _truth(condition: str, number: Number) -> str:
     sign = "int64" if number.signed else "uint64"
-    return f"({condition} ? ({sign})1 : ({sign})0)"
+    return f"({condition} ? ({sign})1 : {_zero(number)})"
+
+
+def _zero(number: Number) -> str:
+    return f"({'int64' if number.signed else 'uint64'})0"
 
 
 def _constant(value: int, store: Store) -> Shown:

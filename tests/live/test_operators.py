@@ -168,9 +168,10 @@ def test_a_filter_keeps_the_calls_of_which_it_is_true(
     lines = [line.split() for line in output.stdout.splitlines()]
     printed = {text: [line[at] for line in lines] for at, text in enumerate(texts)}
     # Of two operands: a constant of a filter is compared as the value is shown.
-    truths = [
-        text for text in texts if re.fullmatch(r"\(.*e->.*\) ([<>]=?|[=!]=) \(.*e->.*\)", text)
-    ]
+    one = r"(\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))"  # in brackets
+    compared = re.compile(f"{one} (?:[<>]=?|[=!]=) {one}")
+    matches = [found for text in texts if (found := compared.fullmatch(text))]
+    truths = [found[0] for found in matches if "e->" in found[1] and "e->" in found[2]]
     truths = [text for text in truths if len(set(printed[text])) > 1]
     assert len(truths) >= 2
     for text in truths[: 24 if os.environ.get("FETCHC_LONG") else 2]:

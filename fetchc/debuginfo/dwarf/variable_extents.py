@@ -173,7 +173,7 @@ def array_length(
 ) -> tuple[Place, int] | None:
     """The place of a word, relative to the CFA as DWARF says it, and what to add to it.
 
-    None where there is no such number at ``address``, or it is one of another size.
+    None where there is no such number at ``address``, it is one of another size, or computed.
     """
     subranges = [one for one in info.children(array) if one.tag == DW_TAG_subrange_type]
     if not subranges or subranges[0].has(DW_AT_lower_bound):
@@ -193,7 +193,7 @@ def array_length(
             if variable is None or not _is_word(info, variable):
                 return None
             found = place_at(info, variable, function, address)
-        return None if isinstance(found, Absent) else (found, more)
+        return None if isinstance(found, Absent | Arithmetic) else (found, more)
     return None
 
 

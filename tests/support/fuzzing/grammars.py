@@ -94,6 +94,7 @@ FILES = frozenset(
         "compilers",
         "gos",
         "rusts",
+        "monos",
         "btf",
         "fields",
         "into",
