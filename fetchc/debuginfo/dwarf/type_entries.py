@@ -140,8 +140,8 @@ class TypeTable:
         "_interned",
         "_reader_of",
         "_types",
-        "go_names",
         "info",
+        "named",
         "word_bytes",
     )
 
@@ -151,8 +151,8 @@ class TypeTable:
         self.info = info
         self._reader_of = reader_of
         self.word_bytes = word_bytes
-        self.go_names: dict[tuple[str, str], tuple[TypeId, ...]] = {}
-        """Go types by what was asked for and the package it was asked from."""
+        self.named: dict[tuple[str, str | int], tuple[TypeId, ...]] = {}
+        """Types by name, and by the package or the offset of the unit that the name is used in."""
         self._compilers: frozenset[Compiler] | None = None
         self._types: dict[int, Type] = {}
         self._interned: list[Type] = [VoidType()]

@@ -52,7 +52,7 @@ from fetchc.quantities import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from fetchc.debuginfo.c_type_names import Base
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
@@ -222,14 +222,26 @@ def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId
     if home is None or is_go(home):
         function = None if origin is None else origin.string(DW_AT_name)
         package = go_name_lookup.package_of(function or "")
-        type_ids = types.go_names.get((name, package))
-        if type_ids is None:
-            type_ids = _of_go(types, name, origin)
-            if len(types.go_names) < _MOST_KEPT:
-                types.go_names[name, package] = type_ids
-        if type_ids or home is not None:
-            return type_ids
-    return distinct(types, _preferred(_search_imported(types, " ".join(words), NAMED, home)))
+        found = _once(types, (name, package), lambda: _of_go(types, name, origin))
+        if found or home is not None:
+            return found
+
+    def search() -> tuple[TypeId, ...]:
+        named = _search_imported(types, " ".join(words), NAMED, home)
+        return distinct(types, _preferred(named))
+
+    return _once(types, (name, -1 if home is None else home.offset), search)
+
+
+def _once(
+    types: TypeTable, key: tuple[str, str | int], search: Callable[[], tuple[TypeId, ...]]
+) -> tuple[TypeId, ...]:
+    found = types.named.get(key)
+    if found is None:
+        found = search()
+        if len(types.named) < _MOST_KEPT:
+            types.named[key] = found
+    return found
 
 
 def _of_go(types: TypeTable, name: str, home: Die | None) -> tuple[TypeId, ...]:
