@@ -8,7 +8,11 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["COMPILERS", "compiled"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _pytest.mark.structures import ParameterSet
+
+__all__ = ["COMPILERS", "builds", "compiled"]
 
 _TOOLCHAINS = Path.home() / ".rustup/toolchains"
 _FOUND = ("/usr/bin/rustc", *map(str, sorted(_TOOLCHAINS.glob("*/bin/rustc"))))
@@ -19,6 +23,18 @@ COMPILERS = [
     if Path(one).exists()
 ]
 """Each as a parameter of a test; the library changes between them."""
+
+
+def builds(*levels: str) -> list[ParameterSet]:
+    """Each compiler at each level; by default every one at one level, the first two in turn."""
+    return [
+        pytest.param(
+            *each.values, level, id=f"{each.id}-{level}",
+            marks=() if levels.index(level) == number % len(levels) else pytest.mark.long,
+        )
+        for number, each in enumerate(COMPILERS)
+        for level in levels
+    ]  # fmt: skip
 
 
 def compiled(compiler: str, source: Path, binary: Path, *flags: str) -> Path:

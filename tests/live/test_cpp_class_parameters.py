@@ -85,7 +85,15 @@ UNKNOWN = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("build", BUILDS)
+@pytest.mark.parametrize(
+    "build",
+    [
+        pytest.param(build, marks=pytest.mark.long)
+        if build.endswith(("-O2", "g++ -gdwarf-2 -gstrict-dwarf"))
+        else build
+        for build in BUILDS
+    ],
+)
 def test_members_are_what_the_program_printed(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, build: str
 ) -> None:

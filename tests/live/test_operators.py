@@ -170,8 +170,8 @@ def test_a_filter_keeps_the_calls_of_which_it_is_true(
     # Of two operands: a constant of a filter is compared as the value is shown.
     one = r"(\((?:[^()]|\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\))*\))"  # in brackets
     compared = re.compile(f"{one} (?:[<>]=?|[=!]=) {one}")
-    matches = [found for text in texts if (found := compared.fullmatch(text))]
-    truths = [found[0] for found in matches if "e->" in found[1] and "e->" in found[2]]
+    matches = [match for text in texts if (match := compared.fullmatch(text))]
+    truths = [match[0] for match in matches if "e->" in match[1] and "e->" in match[2]]
     truths = [text for text in truths if len(set(printed[text])) > 1]
     assert len(truths) >= 2
     for text in truths[: 24 if os.environ.get("FETCHC_LONG") else 2]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.live.rustc import COMPILERS, compiled
+from tests.live.rustc import COMPILERS, builds, compiled
 from tests.live.traced import trace
 from tests.support.tracefs import require_uprobes
 
@@ -45,8 +45,7 @@ def differences(calls: list[dict[str, Any]], args: list[dict[str, Any]]) -> list
     return wrong
 
 
-@pytest.mark.parametrize("level", ["0", "3"])
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(("compiler", "level"), builds("0", "3"))
 def test_every_value_is_what_the_program_printed(
     compiler: str, level: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import fetchc
-from tests.live.rustc import COMPILERS, compiled
+from tests.live.rustc import builds, compiled
 from tests.live.traced import trace
 from tests.support.tracefs import require_uprobes
 
@@ -52,8 +52,7 @@ def refused(binary: Path, name: str) -> str:
     return ""
 
 
-@pytest.mark.parametrize("level", ["0", "2"])
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize(("compiler", "level"), builds("2", "0"))
 def test_every_result_is_what_the_program_printed(
     compiler: str, level: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
