@@ -230,14 +230,6 @@ def check_dotnet(
 def reproducer(program: DotnetProgram, failure: ShownFailure, build: MonoBuild) -> Reproducer:
     """What shows the failure; the program has all of its methods."""
     first, second = build.lines("reproducer.cs", "reproducer.exe")
-    return Reproducer(
-        command=f"{written(first)} && {written(second)}",
-        source=f"(a parameter of `{failure.probe.function}`)",
-        whole=program.source,
-        function=failure.probe.function,
-        stage="entry",
-        expression=failure.text,
-        fetcharg=f"by {failure.reader}",
-        fetched=str(failure.got),
-        program=str(failure.expected),
-    )
+    command = f"{written(first)} && {written(second)}"
+    part = f"(a parameter of `{failure.probe.function}`)"
+    return failure.reproducer(command, part, program.source)

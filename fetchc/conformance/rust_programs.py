@@ -7,7 +7,7 @@ from pathlib import Path
 from random import Random
 
 from fetchc.conformance.child_processes import call, refused, written
-from fetchc.conformance.results import LIMITS, REFUSED, Reproducer, Tally
+from fetchc.conformance.results import LIMITS, Reproducer, Tally
 from fetchc.conformance.rust_drawing import RustProgram, draw_collections, draw_rust, rust_source
 from fetchc.conformance.shown_values import ShownFailure, ShownProbe, check
 from fetchc.diag.diagnostic import Error
@@ -105,15 +105,5 @@ def reduced(
         again = []
     if again:
         program, failure = alone, again[0]
-    source = rust_source(program)
-    return Reproducer(
-        command=written(build.line("reproducer.rs", "reproducer")),
-        source="\n".join(program.declared),
-        whole=source,
-        function=failure.probe.function,
-        stage="entry",
-        expression=failure.text,
-        fetcharg=REFUSED if failure.reader == "refused" else f"by {failure.reader}",
-        fetched=str(failure.got),
-        program=str(failure.expected),
-    )
+    command = written(build.line("reproducer.rs", "reproducer"))
+    return failure.reproducer(command, "\n".join(program.declared), rust_source(program))

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import fetchc
 from fetchc.conformance.child_processes import Read, Stop, call, refused, run_with_stops
-from fetchc.conformance.results import Tally
+from fetchc.conformance.results import REFUSED, Reproducer, Tally
 from fetchc.emit.bpf_layout import TooLarge, text_rooms
 from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import Maps, Point
@@ -46,6 +46,7 @@ STEPS = "ir.evaluate_steps"
 _TOGETHER = 6  # expressions of one plan
 _RUN_SECONDS = 60
 _GROUP = "fetchc_drawn"
+_NO_READER = "refused"
 _TOO_LARGE = "FC0718"  # as a session refuses it
 _LEFT_OPEN = frozenset({"FC0308"})  # of operators whose type the debug information does not say
 # The kernel's names by DWARF number: System V ABI, AMD64 supplement, figure 3.36.
@@ -74,6 +75,20 @@ class ShownFailure(Record):
     reader: str
     got: object
     expected: object
+
+    def reproducer(self, command: str, part: str, whole: str) -> Reproducer:
+        """What shows it: ``command`` builds the program ``whole``, of which ``part`` matters."""
+        return Reproducer(
+            command=command,
+            source=part,
+            whole=whole,
+            function=self.probe.function,
+            stage="entry",
+            expression=self.text,
+            fetcharg=REFUSED if self.reader == _NO_READER else f"by {self.reader}",
+            fetched=str(self.got),
+            program=str(self.expected),
+        )
 
 
 class _Asked(Record):
@@ -170,7 +185,7 @@ def _refused(
         tally.refused[first.code] += len(texts)
         return
     for text in texts:
-        yield ShownFailure(probe, text, "refused", f"{first.code}: {first.message}", None)
+        yield ShownFailure(probe, text, _NO_READER, f"{first.code}: {first.message}", None)
 
 
 def _compared(

@@ -19,7 +19,7 @@ from fetchc.conformance.operator_drawing import c_operators, go_operators
 from fetchc.conformance.results import LIMITS, Reproducer, Tally
 from fetchc.conformance.rust_operators import draw_operators
 from fetchc.conformance.rust_programs import RustBuild, check_rust
-from fetchc.conformance.shown_values import ShownFailure, ShownProbe, check, lettered, said
+from fetchc.conformance.shown_values import ShownProbe, check, lettered, said
 from fetchc.record import Record
 
 __all__ = ["WRITTEN", "check_written"]
@@ -67,8 +67,10 @@ def check_written(
     tally = Tally()
     tally.programs = 1
     failures = check(binary, program.probes, tally, LIMITS, engines, program.read)
-    found = _reproducer(program, failures[0], line) if failures and small else None
-    return tally, len(failures), found
+    if not failures or not small:
+        return tally, len(failures), None
+    part = f"(an expression of `{failures[0].probe.function}`)"
+    return tally, len(failures), failures[0].reproducer(written(line), part, program.source)
 
 
 def _drawn(build: Build | GoBuild, part: str, random: Random) -> _Program:
@@ -82,17 +84,3 @@ def _drawn(build: Build | GoBuild, part: str, random: Random) -> _Program:
         drawn = c_operators(random, _EXPRESSIONS, _CALLS)
     probe = ShownProbe(drawn.function, drawn.function, None, drawn.texts, drawn.left_open)
     return _Program(drawn.source, (probe,), partial(lettered, drawn.function))
-
-
-def _reproducer(program: _Program, failure: ShownFailure, line: Sequence[str]) -> Reproducer:
-    return Reproducer(
-        command=written(line),
-        source=f"(an expression of `{failure.probe.function}`)",
-        whole=program.source,
-        function=failure.probe.function,
-        stage="entry",
-        expression=failure.text,
-        fetcharg=f"by {failure.reader}",
-        fetched=str(failure.got),
-        program=str(failure.expected),
-    )
