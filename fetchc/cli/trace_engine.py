@@ -74,14 +74,15 @@ def chosen_session(
 def _by_frames(targets: Targets) -> Targets:
     # Calls of the kernel's functions, without breakpoints: those miss no return, and have no stack
     # pointer. An entry is followed by its return.
-    from fetchc.tracer.bpf.plan_programs import framed
-
     chosen = list(targets.chosen)
     for at, pair in enumerate(zip(targets.chosen, targets.chosen[1:], strict=False)):
         enter, leave = pair
-        shown = {*leave.labels, *leave.measures, *_wanted(leave)}
-        if enter.role != "enter" or FRAME in shown:
+        if enter.role != "enter" or not enter.plan.of_kernel:
             continue
+        if FRAME in (*leave.labels, *leave.measures, *_wanted(leave)):
+            continue
+        from fetchc.tracer.bpf.plan_programs import framed
+
         plans = [plan for one in pair if (plan := framed(one.plan, FRAME)) is not None]
         if len(plans) == len(pair):
             both = zip(pair, plans, strict=True)
@@ -197,8 +198,6 @@ def _filters(
 ) -> tuple[dict[str, tuple[Program, ...]], bool]:
     # By the plan's event; and whether they are the whole filters of all targets. Where the kernel
     # counts, it has times of calls.
-    from fetchc.tracer.bpf.plan_programs import filter_of
-
     found: dict[str, tuple[Program, ...]] = {}
     whole = True
     for target in targets.chosen:
@@ -207,6 +206,8 @@ def _filters(
         if target.role != "hit" and entries is None:
             whole = False
             continue
+        from fetchc.tracer.bpf.plan_programs import filter_of
+
         noted = () if entries is None else entries.noted.get(target.plan.function, ())
         timed = entries is not None and bool(entries.countings)
         programs, all_of_it = filter_of(target.plan, target.filter, timed, noted)
