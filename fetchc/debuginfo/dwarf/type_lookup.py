@@ -52,7 +52,7 @@ from fetchc.quantities import ByteSize, TypeId
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from fetchc.debuginfo.c_type_names import Base
     from fetchc.debuginfo.dwarf.debug_info import DebugInfo
@@ -209,6 +209,22 @@ UNITS_FOR_BASE = 64  # a base type that so many units lack is not looked for any
 def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId, ...]:
     """Ids of the unlike definitions of that name; ``within`` is an entry of the unit at hand."""
     origin = None if within is None else declaration(types.info, within)
+    used_in: str | int = -1
+    if origin is not None:
+        used_in = _package(origin) if is_go(origin.unit) else origin.unit.offset
+    found = types.named.get((name, used_in))
+    if found is None:
+        found = _types_named(types, name, origin)
+        if len(types.named) < _MOST_KEPT:
+            types.named[name, used_in] = found
+    return found
+
+
+def _package(function: Die) -> str:
+    return go_name_lookup.package_of(function.string(DW_AT_name) or "")
+
+
+def _types_named(types: TypeTable, name: str, origin: Die | None) -> tuple[TypeId, ...]:
     home = None if origin is None else origin.unit
     base = base_spelling(name)
     # Go's `int` is a word. Of a file without a unit at hand, the first one tells whose names count.
@@ -220,28 +236,10 @@ def types_named(types: TypeTable, name: str, within: Die | None) -> tuple[TypeId
         tags = TAGS_OF_KEYWORD[words[0]]
         return distinct(types, _search_imported(types, " ".join(words[1:]), tags, home))
     if home is None or is_go(home):
-        function = None if origin is None else origin.string(DW_AT_name)
-        package = go_name_lookup.package_of(function or "")
-        found = _once(types, (name, package), lambda: _of_go(types, name, origin))
+        found = _of_go(types, name, origin)
         if found or home is not None:
             return found
-
-    def search() -> tuple[TypeId, ...]:
-        named = _search_imported(types, " ".join(words), NAMED, home)
-        return distinct(types, _preferred(named))
-
-    return _once(types, (name, -1 if home is None else home.offset), search)
-
-
-def _once(
-    types: TypeTable, key: tuple[str, str | int], search: Callable[[], tuple[TypeId, ...]]
-) -> tuple[TypeId, ...]:
-    found = types.named.get(key)
-    if found is None:
-        found = search()
-        if len(types.named) < _MOST_KEPT:
-            types.named[key] = found
-    return found
+    return distinct(types, _preferred(_search_imported(types, " ".join(words), NAMED, home)))
 
 
 def _of_go(types: TypeTable, name: str, home: Die | None) -> tuple[TypeId, ...]:
