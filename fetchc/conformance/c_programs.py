@@ -19,7 +19,7 @@ from fetchc.conformance.c_drawing import (
     resolved,
 )
 from fetchc.conformance.c_expressions import Expression
-from fetchc.conformance.child_processes import call, refused, written
+from fetchc.conformance.child_processes import call, refused, unbuilt
 from fetchc.record import Record
 
 __all__ = [
@@ -395,13 +395,8 @@ def build_c(source: str, build: Build, folder: Path) -> Path:
     binary.unlink(missing_ok=True)
     built = call(build.command(file, binary), folder, _BUILD_SECONDS)
     if built.status or not binary.exists():
-        complaint = built.complaint or "it said nothing"
-        raise refused(
-            "FC0802",
-            f"`{build}` {built.ending} and built no program: {complaint}",
-            "compile a C program by hand with these options, or name another compiler",
-            f"the command is `{written(built.command)}`",
-        )
+        help = "compile a C program by hand with these options, or name another compiler"
+        raise unbuilt(build, built, help)
     return binary
 
 

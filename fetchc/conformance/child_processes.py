@@ -29,6 +29,7 @@ __all__ = [
     "refused",
     "run_with_stops",
     "unavailable",
+    "unbuilt",
     "written",
 ]
 
@@ -74,6 +75,13 @@ class Done(Record):
         lines = [line.strip() for line in (self.errors or self.output).splitlines() if line.strip()]
         errors = [line for line in lines if "error" in line.lower() or "undefined" in line]
         return (errors or lines[-1:] or [""])[0][:300]
+
+
+def unbuilt(build: object, done: Done, help: str, complaint: str = "") -> ConformanceError:
+    """FC0802 for a compiler that built no program."""
+    complaint = complaint or done.complaint or "it said nothing"
+    what = f"`{build}` {done.ending} and built no program: {complaint}"
+    return refused("FC0802", what, help, f"the command is `{written(done.command)}`")
 
 
 def call(

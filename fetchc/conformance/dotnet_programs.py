@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from fetchc.conformance.child_processes import call, refused, written
+from fetchc.conformance.child_processes import call, unbuilt, written
 from fetchc.conformance.container_drawing import MOST, SIZES
 from fetchc.conformance.results import LIMITS, Reproducer, Tally
 from fetchc.conformance.shown_values import ShownFailure, ShownProbe, check
@@ -64,12 +64,8 @@ def build_dotnet(source: str, build: MonoBuild, folder: Path) -> Path:
     for line, made in zip(build.lines(file, assembly), (assembly, code), strict=True):
         done = call(line, folder, _BUILD_SECONDS)
         if done.status or not made.exists():
-            raise refused(
-                "FC0802",
-                f"`{build}` {done.ending} and built no program: {done.complaint}",
-                "build a C# program by hand, or name another Mono",
-                f"the command is `{written(done.command)}`",
-            )
+            help = "build a C# program by hand, or name another Mono"
+            raise unbuilt(build, done, help)
     return assembly
 
 

@@ -12,7 +12,7 @@ from random import Random
 from typing import Literal
 
 import fetchc
-from fetchc.conformance.child_processes import Stop, call, refused, run_with_stops, written
+from fetchc.conformance.child_processes import Stop, call, refused, run_with_stops, unbuilt
 from fetchc.conformance.go_drawing import (
     DYNAMIC,
     EMPTY,
@@ -276,13 +276,8 @@ def build_go(source: str, build: GoBuild, folder: Path) -> Path:
     done = call(line, folder, _BUILD_SECONDS, build.environment)
     if done.status or not binary.exists():
         lines = [it for it in done.errors.splitlines() if it.strip() and it[0] != "#"]
-        complaint = (lines or ["it said nothing"])[0]
-        raise refused(
-            "FC0802",
-            f"`{build}` {done.ending} and built no program: {complaint}",
-            "build a Go program by hand with these options, or name another toolchain",
-            f"the command is `{written(line)}`",
-        )
+        help = "build a Go program by hand with these options, or name another toolchain"
+        raise unbuilt(build, done, help, (lines or ["it said nothing"])[0])
     return binary
 
 

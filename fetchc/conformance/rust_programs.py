@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from fetchc.conformance.child_processes import call, refused, written
+from fetchc.conformance.child_processes import call, unbuilt, written
 from fetchc.conformance.results import LIMITS, Reproducer, Tally
 from fetchc.conformance.rust_drawing import RustProgram, draw_collections, draw_rust, rust_source
 from fetchc.conformance.shown_values import ShownFailure, ShownProbe, check
@@ -57,12 +57,8 @@ def build_rust(source: str, build: RustBuild, folder: Path) -> Path:
     line = build.line(file, binary)
     done = call(line, folder, _BUILD_SECONDS)
     if done.status or not binary.exists():
-        raise refused(
-            "FC0802",
-            f"`{build}` {done.ending} and built no program: {done.complaint}",
-            "build a Rust program by hand with these options, or name another toolchain",
-            f"the command is `{written(line)}`",
-        )
+        help = "build a Rust program by hand with these options, or name another toolchain"
+        raise unbuilt(build, done, help)
     return binary
 
 
