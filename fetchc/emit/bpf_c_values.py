@@ -9,7 +9,8 @@ from string import Template
 
 from fetchc.diag.diagnostic import reject
 from fetchc.emit.c_calculations import Expression, Statements, c_type, either
-from fetchc.emit.c_steps import StepWriter, indented, total
+from fetchc.emit.c_steps import StepWriter, indented
+from fetchc.emit.output_formats import total
 from fetchc.ir.arithmetic import TRUTH, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Absolute,
@@ -37,6 +38,7 @@ from fetchc.ir.fetch import (
     chain,
 )
 from fetchc.ir.step_lowering import filter_steps
+from fetchc.ir.step_support import THREAD_POINTER
 from fetchc.ir.steps import COMM_BYTES, LoadBias, ReadCursor, ReadRegister, ReadTask, Require
 from fetchc.record import Record, assert_never
 from fetchc.target.machines import table
@@ -495,7 +497,7 @@ class Values:
                 return self.base(item, Register(name))
             case LoadBias():
                 return self.base(item, Image(0))
-            case ReadTask(name="thread_pointer"):
+            case ReadTask(name=name) if name == THREAD_POINTER:
                 return self.base(item, ThreadPointer())
             case _:
                 raise self._cannot(item, "the kernel alone has it")

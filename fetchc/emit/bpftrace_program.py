@@ -25,8 +25,8 @@ from __future__ import annotations
 import re
 
 from fetchc.diag.diagnostic import Diagnostic, reject
-from fetchc.emit.bpftrace_terms import Place, TermWriter, literal, pointer, total
-from fetchc.emit.output_formats import Written
+from fetchc.emit.bpftrace_terms import Place, TermWriter, literal, pointer
+from fetchc.emit.output_formats import Written, total
 from fetchc.ir.arithmetic import RULES, Calculation, Fetched, Number
 from fetchc.ir.fetch import (
     Absolute,

@@ -7,6 +7,7 @@ verifier refuses a load that a condition has chosen the register of. A load that
 
 from __future__ import annotations
 
+from fetchc.emit.output_formats import total
 from fetchc.ir.fetch import (
     Absolute,
     Calculated,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from fetchc.ir.fetch import ElementAddress, Term, Value
 
-__all__ = ["Place", "TermWriter", "literal", "pointer", "total"]
+__all__ = ["Place", "TermWriter", "literal", "pointer"]
 
 Place = tuple[str, int, bool]
 """An expression, bytes after it, and whether the memory there is a program's."""
@@ -146,13 +147,6 @@ def pointer(place: Place) -> str:
     """The pointer that bpftrace loads from at a place."""
     base, offset, user = place
     return f"uptr({total(base, offset)})" if user else total(base, offset)
-
-
-def total(base: str, offset: int) -> str:
-    """The sum of an expression and a constant."""
-    if not offset:
-        return base
-    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}"
 
 
 def literal(value: int) -> str:

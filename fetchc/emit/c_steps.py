@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from fetchc.emit.output_formats import total
 from fetchc.ir.steps import Arithmetic, Constant, ReadMemory, Select, operands
 from fetchc.ir.term_operators import MASK, NOWHERE
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from fetchc.ir.steps import Step
 
-__all__ = ["StepWriter", "indented", "total"]
+__all__ = ["StepWriter", "indented"]
 
 _HALF = 1 << 63
 _PLAIN = 1 << 31  # from there on, a constant of C needs a suffix
@@ -155,11 +156,6 @@ class StepWriter:
             case Arithmetic("lsh", low, by) if number in (32, 48, 56) and by == step.right:
                 return f"(__u64)(__s{64 - number}){self.operand(low)}"
         return f"(__u64)((__s64){left} >> {count})"
-
-
-def total(base: str, offset: int) -> str:
-    """The sum of an expression and a constant."""
-    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base
 
 
 def indented(lines: Sequence[str]) -> list[str]:

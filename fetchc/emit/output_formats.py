@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fetchc.ir.arithmetic import Calculation
     from fetchc.target.kernel_versions import Kernel
 
-__all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "written"]
+__all__ = ["FORMATS", "Event", "Item", "KernelPoint", "Written", "settled", "total", "written"]
 
 RAISING = ("bpf-c",)
 """Formats whose tools raise the counter of a static probe."""
@@ -184,6 +184,11 @@ def settled(format: str) -> tuple[str, ...]:
     """Codes of warnings about a fetch-arg that do not hold for what the format prints."""
     codes: tuple[str, ...] = _module(format).SETTLED
     return codes
+
+
+def total(base: str, offset: int) -> str:
+    """The sum of an expression and a constant, as tools with the operators of C read it."""
+    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base
 
 
 def _module(format: str) -> Any:

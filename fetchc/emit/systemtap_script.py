@@ -16,7 +16,7 @@ from __future__ import annotations
 import re
 
 from fetchc.diag.diagnostic import Diagnostic, reject
-from fetchc.emit.output_formats import Written
+from fetchc.emit.output_formats import Written, total
 from fetchc.ir.fetch import (
     Absolute,
     Array,
@@ -181,7 +181,7 @@ class _Probe:
         begin, offsets = self._steps(item)
         if not offsets:
             raise self._cannot(item, "its text is in no memory")
-        return _sum(begin, offsets[-1])
+        return total(begin, offsets[-1])
 
     def _number(
         self, item: Item, store: Word | Scalar | Char | Bits, further: int
@@ -192,7 +192,7 @@ class _Probe:
         signed = isinstance(store, Scalar) and store.kind == "s"
         if offsets:
             kind = "int" if signed else "uint"
-            word = f"user_{kind}{bits}_error({_sum(begin, offsets[-1] + further)})"
+            word = f"user_{kind}{bits}_error({total(begin, offsets[-1] + further)})"
         elif further:
             raise self._cannot(item, "its list is in no memory")
         else:
@@ -220,7 +220,7 @@ class _Probe:
             # From the probed instruction to where the file is loaded, and on.
             offsets[0] += base.offset - self._event.offset
         for offset in offsets[:-1]:
-            begin = f"user_uint{8 * self._event.word_bytes}_error({_sum(begin, offset)})"
+            begin = f"user_uint{8 * self._event.word_bytes}_error({total(begin, offset)})"
         return begin, offsets[-1:]
 
     def _base(self, item: Item, base: Value) -> str:
@@ -256,10 +256,6 @@ class _Probe:
     ) -> CompileError:
         what = f"the format `systemtap` cannot carry `{item.name}`: {why}"
         return reject("FC0514", what, help=help)
-
-
-def _sum(base: str, offset: int) -> str:
-    return f"{base} {'-' if offset < 0 else '+'} {abs(offset)}" if offset else base
 
 
 def _low(word: str, bits: int, signed: bool) -> str:

@@ -40,7 +40,7 @@ from fetchc.ir.fetch import (
     is_address,
     number,
 )
-from fetchc.ir.step_support import thread_address
+from fetchc.ir.step_support import THREAD_POINTER, thread_address
 from fetchc.record import Record, assert_never
 
 TYPE_CHECKING = False
@@ -210,7 +210,7 @@ def _term(term: Term, state: State) -> int | Fault:
         case Deref():
             place = _address(term, state)
             return place if isinstance(place, Fault) else _number_at(place, 8, state)
-        case OfHit("thread_pointer"):
+        case OfHit(name) if name == THREAD_POINTER:
             return state.thread_pointer
         case OfHit() | OfEntry():
             raise AssertionError(f"no part of an address: {term!r}")
