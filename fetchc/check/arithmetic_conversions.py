@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from fetchc.check.conversions import decayed, number_of, wrapped
 from fetchc.check.literals import (
+    INT,
+    INTEGERS,
     NAMES,
     STRICT,
+    UINT,
     is_untyped,
     number_type,
     out_of_range,
@@ -57,7 +60,6 @@ __all__ = [
 
 COMPARISONS = frozenset(("==", "!=", "<", "<=", ">", ">="))
 ADDRESSES = (PointerType, MapType, ChannelType, FunctionType)
-_INT, _UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign in (True, False))
 
 
 # ------------------------------------------------------------------------------
@@ -120,13 +122,13 @@ def promoted(checker: Checker, node: Typed, number: Number) -> Number:
     if isinstance(checker.resolved(node.type), EnumType):
         if enumerations == "own":
             return number
-        if enumerations == "underlying" and isinstance(node, Constant) and _INT.holds(node.value):
-            return _INT
+        if enumerations == "underlying" and isinstance(node, Constant) and INT.holds(node.value):
+            return INT
     elif isinstance(node, Subobject) and node.bits is not None:
         width = node.bits.width
     if width > 32:
         return number
-    return _UINT if width == 32 and not number.signed else _INT
+    return UINT if width == 32 and not number.signed else INT
 
 
 # ------------------------------------------------------------------------------
@@ -168,7 +170,7 @@ def open_sign(
     if number in numbers:
         return None  # the other one is unsigned
     negative = any(
-        its is not None and its.signed and not (isinstance(one, Constant) and one.value >= 0)
+        its is not None and its.signed and not _is_natural(one)
         for one, its in zip(known, numbers, strict=True)
     )
     if operator in ("==", "!=") or not (negative or operator in ("-", "~", "<<")):
@@ -190,6 +192,10 @@ def open_sign(
     )
 
 
+def _is_natural(node: Typed) -> bool:
+    return isinstance(node, Constant) and node.value >= 0
+
+
 def check_bit_field(checker: Checker, operator: str, operands: tuple[Typed, ...], at: Span) -> None:
     """FC0308 for a calculation with a bit field of 33 to 63 bits in code of gcc.
 
@@ -204,8 +210,8 @@ def check_bit_field(checker: Checker, operator: str, operands: tuple[Typed, ...]
     ]
     if not wide or scope is None or not scope.compiler.is_gcc:
         return
-    signs = {its.signed for one in operands if (its := number_of(checker, one)) is not None
-             and not (isinstance(one, Constant) and one.value >= 0)}  # fmt: skip
+    numbers = [number_of(checker, one) for one in operands if not _is_natural(one)]
+    signs = {its.signed for its in numbers if its is not None}
     if operator in COMPARISONS and len(signs) == 1:
         return
     field = wide[0]
@@ -317,7 +323,7 @@ def _common_of_dotnet(
         narrower = not wanted.signed and number.bits <= wanted.bits
         if isinstance(one, Constant) and narrower and wanted.holds(one.value):
             return wanted
-    for number in (_INT, _UINT, _LONG, _ULONG):
+    for number in INTEGERS:
         if TRUTH not in numbers and all(_holds_all(number, one) for one in numbers):
             return number
     return None

@@ -350,12 +350,11 @@ def _index_of(checker: Checker, base: Typed, node: tree.Index | tree.Range) -> T
                 return grid_element(checker, base, node)
         within, found = indexing.referent(checker, base), None
         resolved = checker.resolved(within.type)
-        if rules.references or isinstance(resolved, StructType | MapType):
-            has_keys = checker.rules_for(resolved).has_keys
-            if has_keys is not None and has_keys(checker, within):
-                from fetchc.check.walks import looked_up
+        keyed = rules.references or isinstance(resolved, StructType | MapType)
+        if keyed and indexing.has_keys(checker, within):
+            from fetchc.check.walks import looked_up
 
-                return looked_up(checker, base, node.index, node.span, node.index_span)
+            return looked_up(checker, base, node.index, node.span, node.index_span)
         if isinstance(resolved, StructType):
             block_element = checker.rules_for(resolved).block_element
             if block_element is not None:

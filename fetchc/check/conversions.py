@@ -360,9 +360,8 @@ def _own(checker: Checker, name: str) -> Type | None:
     if name == "char" and rules == "dotnet":
         return CharType(name, ByteSize(2), False)
     if name in ("char", "signed char", "unsigned char"):
-        return CharType(
-            name, ByteSize(1), name[:1] == "s" or (name == "char" and _has_signed_char(checker))
-        )
+        signed = _has_signed_char(checker) if name == "char" else name == "signed char"
+        return CharType(name, ByteSize(1), signed)
     if name in _FLOATS:
         return FloatType(name, ByteSize(_FLOATS[name]))
     if name in ("bool", "_Bool"):

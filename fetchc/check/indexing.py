@@ -37,6 +37,7 @@ __all__ = [
     "element_storage",
     "elements",
     "first_element",
+    "has_keys",
     "has_open_end",
     "range_encoding",
     "referent",
@@ -139,6 +140,12 @@ def referent(checker: Checker, base: Typed) -> Typed:
     """What a reference leads to, in a language that follows them; of others the value itself."""
     follow = checker.rules.referent if checker.site.language.dereferences else None
     return base if follow is None else follow(checker, base)
+
+
+def has_keys(checker: Checker, base: Typed) -> bool:
+    """Whether values of ``base`` are looked up by a key: a map."""
+    found = checker.rules_for(checker.resolved(base.type)).has_keys
+    return found is not None and found(checker, base)
 
 
 def element_storage(checker: Checker, base: Typed, span: Span) -> Typed:

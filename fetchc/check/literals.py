@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from fetchc.quantities import TypeId
 
 __all__ = [
+    "INT",
+    "INTEGERS",
     "NAMES",
     "SHIFTS",
     "STRICT",
+    "UINT",
     "float_literal",
     "is_untyped",
     "literal",
@@ -36,17 +39,19 @@ __all__ = [
 SHIFTS = frozenset(("<<", ">>"))
 STRICT = frozenset(("go", "rust"))
 """Languages that convert no operand by themselves."""
-_INT, _UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign in (True, False))
+INT, UINT, _LONG, _ULONG = (Number(bits, sign) for bits in (32, 64) for sign in (True, False))
+INTEGERS = (INT, UINT, _LONG, _ULONG)
+"""The numbers that C and C# compute with, and write without a type: the first one that holds it."""
 
 
 # ------------------------------------------------------------------------------
 # Types for numbers that have none of their own.
 
 NAMES = {
-    "c": {_INT: "int", _UINT: "unsigned int", _LONG: "long", _ULONG: "unsigned long"},
+    "c": {INT: "int", UINT: "unsigned int", _LONG: "long", _ULONG: "unsigned long"},
     "dotnet": {
         Number(8, True): "sbyte", Number(8, False): "byte", Number(16, True): "short",
-        Number(16, False): "ushort", _INT: "int", _UINT: "uint", _LONG: "long", _ULONG: "ulong",
+        Number(16, False): "ushort", INT: "int", UINT: "uint", _LONG: "long", _ULONG: "ulong",
     },
 }  # fmt: skip
 _PREFIXES = {"go": ("int", "uint", "float"), "rust": ("i", "u", "f")}
@@ -72,7 +77,7 @@ def number_type(checker: Checker, number: Number) -> TypeId:
 def truth_type(checker: Checker) -> TypeId:
     """The type of a comparison."""
     if checker.site.language.truth == "int":
-        return number_type(checker, _INT)
+        return number_type(checker, INT)
     return checker.program.intern(BoolType("bool", ByteSize(1)))
 
 
@@ -117,7 +122,7 @@ def _of_literal(node: tree.Integer, rules: str, word: int) -> Number:
     unsigned = "u" in node.suffix
     of_both_signs = not unsigned and not (rules == "c" and node.is_decimal)
     long = node.suffix.replace("u", "") in (("l", "ll") if word == 8 or rules != "c" else ("ll",))
-    for number in (_INT, _UINT, _LONG, _ULONG):
+    for number in INTEGERS:
         fits = number.holds(node.value) and not (long and number.bits < 64)
         if fits and (of_both_signs or number.signed != unsigned):
             return number

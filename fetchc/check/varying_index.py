@@ -13,6 +13,7 @@ from fetchc.check.indexing import (
     element_at,
     element_storage,
     first_element,
+    has_keys,
     has_open_end,
     referent,
 )
@@ -43,7 +44,7 @@ def element(checker: Checker, node: tree.Index, index: tree.Expression) -> Typed
 
 def _element(checker: Checker, base: Typed, given: Typed, node: tree.Index) -> Typed:
     span = node.span
-    if _has_keys(checker, base):
+    if has_keys(checker, referent(checker, base)):
         from fetchc.check.walks import looked_up
 
         return looked_up(checker, base, given, span, node.index_span)
@@ -86,12 +87,6 @@ def _selected(checker: Checker, array: Typed, index: Typed, node: tree.Index) ->
         return None
     rules = checker.site.language.arithmetic
     return Operation("[]", (index, *each), number, rules, first.type, span)
-
-
-def _has_keys(checker: Checker, base: Typed) -> bool:
-    base = referent(checker, base)
-    has_keys = checker.rules_for(checker.resolved(base.type)).has_keys
-    return has_keys is not None and has_keys(checker, base)
 
 
 def _refuse_scattered(checker: Checker, base: Typed, node: tree.Index) -> None:
