@@ -125,7 +125,7 @@ class Windowed(Record):
     """``count`` elements of ``each`` bytes of an array, from the index ``start`` on.
 
     ``first`` points to the array's first element, which ``around`` its end follows the last one:
-    that is how many the array has. ``backwards``: they are in front of ``start``, and go down.
+    that is how many the array has. ``backwards``: they are before ``start``, and go down.
     See :class:`fetchc.program.types.Window`.
     """
 

@@ -240,7 +240,7 @@ def collect(program: Program, options: Options, request: Request, group: str) ->
 
 
 def _too_large(targets: Targets) -> bool:
-    # Whether definitions have no room for what is asked for; of a glob many functions are left.
+    # Whether the definitions are too small for the request. A glob leaves out such functions.
     refused = () if targets.by_glob else (*targets.left_out, *targets.without)
     return any(each.reason in TOO_LARGE for one in refused for each in one.diagnostics)
 

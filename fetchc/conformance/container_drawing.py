@@ -1,7 +1,7 @@
-"""Drawing containers of C++ and Go: of all kinds and sizes, and what is asked of their elements.
+"""Draws containers of C++ and Go, of all kinds and sizes, and expressions for their elements.
 
 A type is its text, as in :mod:`fetchc.conformance.go_drawing`. The program fills the containers
-with numbers at the edges of their types and with texts, and some elements are removed again. For
+with numbers at the edges of their types and with strings, and removes some elements again. For
 each call it prints the values of its expressions as :func:`fetchc.conformance.shown_values.said`
 reads them.
 """
@@ -104,7 +104,7 @@ class _Drawing(ABC):
         return text + path, self.walked(of, most, path, type)
 
     def path(self, type: str) -> tuple[str, str]:
-        """Members that lead from an element to what is asked of it, and its type."""
+        """Members from an element to the value of an expression, and its type."""
         path = ""
         while type.lstrip("*") in self.structures and self.random.random() < 0.6:
             member, type = self.random.choice(self.structures[type.lstrip("*")])

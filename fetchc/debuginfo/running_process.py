@@ -234,7 +234,7 @@ class RunningProcess:
         # The assemblies that are files of their own. One that has data in a section of its own
         # (`{ 1, 2, 3 }` of C#) is copied by .NET Core 3.1, not mapped, and stays open.
         lines = [line.split(None, 5) for line in self._maps()]
-        paths = [words[5] for words in lines if len(words) == 6 and words[5].endswith(_DLL)]
+        paths = [words[5] for words in lines if len(words) == 6]
         with suppress(OSError):
             paths += sorted([path for _, path in _opened(f"{self.folder}/fd", _DLL)])
         found: dict[str, str] = {}

@@ -239,8 +239,9 @@ class EmitMemory(Record):
 class EmitText(Record):
     """A string up to its NUL, into the room ``number`` after the fixed part of the record.
 
-    The room has ``most`` bytes at most. ``user`` is as in :class:`ReadMemory`. ``limit`` are the
-    bytes of an array without a NUL, behind which there may be no memory: they are the text then.
+    The room has ``most`` bytes at most. ``user`` is as in :class:`ReadMemory`. ``limit`` is
+    the size of an array, after which there may be no memory: without a NUL its bytes are the
+    string.
     """
 
     base: int

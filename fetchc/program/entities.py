@@ -377,7 +377,7 @@ class PointerTo(Record):
 class Arithmetic(Record):
     """The value is what an operation of DWARF gives for words; it is not in memory.
 
-    ``operation`` is the name behind ``DW_OP_``: ``and``, ``div``, ``shl``. The operands are in the
+    ``operation`` is the name after ``DW_OP_``: ``and``, ``div``, ``shl``. The operands are in the
     order in which they came onto the stack; of ``deref_size`` the first one is the word that is
     there. The value is a word, of which a smaller variable has the low bytes. Source: DWARF 5,
     sections 2.5.1.3 and 2.5.1.4.

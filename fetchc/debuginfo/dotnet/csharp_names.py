@@ -93,7 +93,7 @@ def type_arguments(holder: str) -> tuple[str, str]:
 
 
 # Of a signature in IL: what C# does not write before a type, and the number of type arguments
-# behind it; the numbers that C# names otherwise.
+# after it; the numbers that C# names otherwise.
 _NOT_WRITTEN = re.compile(r"\b(?:class|valuetype) |\[[^][,<>]+\](?=[\w<])|`\d+(?=<)")
 _NUMBERS = re.compile(r"(?<![\w.])(?:native u?int|(?:u?int|float)\d+)(?!\w)")
 
