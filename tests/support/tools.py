@@ -93,11 +93,14 @@ def run_systemtap(text: str, binary: Path, folder: Path) -> tuple[Printed, str]:
     """Follow a script of SystemTap on ``binary`` within gdb: the hits, what the binary printed.
 
     SystemTap itself runs what it has compiled to a module of the kernel, which a kernel has to
-    allow, and to be built for.
+    allow, and to be built for. gdb gets a copy of the binary: where a uprobe of another test is
+    removed, the kernel writes the file's instruction over gdb's breakpoint, and no hit follows.
     """
+    own = shutil.copy(binary, folder / binary.name)
+    text = text.replace(f'process("{binary}")', f'process("{own}")')
     (folder / "script.stp").write_text(text + "\n", errors="surrogateescape")
     program = Path(__file__).with_name("systemtap_in_gdb.py")
-    command: list[str | Path] = ["gdb", "-q", "-nx", "-batch", "-x", program, binary]
+    command: list[str | Path] = ["gdb", "-q", "-nx", "-batch", "-x", program, own]
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False,
         env=os.environ | {"FETCHC_STAP": str(folder)},
