@@ -105,5 +105,5 @@ class Tracing:
         return self._session.missed
 
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Warnings that were not reported before: a traced file that was replaced."""
+        """Warnings not reported before: of a traced file that was replaced, or a debugger."""
         return self._session.warnings()

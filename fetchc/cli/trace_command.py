@@ -241,6 +241,7 @@ def _traced(
         output.say(f"tracing {functions} of {options.binary}; Ctrl-C ends it")
         for note in _unloaded(targets, options):
             output.say(f"note: {note}")
+        output.diagnostics(session.warnings(), "")  # of what is there already
         ended = watch(session, show.take, ending, None, options.pids, options.timeout)
     for pid in ended:
         output.say(f"process {pid} has ended")

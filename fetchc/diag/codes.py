@@ -95,6 +95,7 @@ TITLES = {
     "FC0633": "the probe is set after the prologue",
     "FC0634": "an assignment before the probed line may not show",
     "FC0635": "the kernel is newer than the tables",
+    "FC0636": "a debugger is at a process that runs traced code",
     "FC0701": "tracing is not permitted",
     "FC0702": "tracefs is not mounted",
     "FC0703": "the kernel has no uprobe events",

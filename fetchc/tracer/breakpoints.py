@@ -27,6 +27,7 @@ from fetchc.target.machines import architecture_key, table
 from fetchc.tracer.decode import Decoder
 from fetchc.tracer.fetched_records import FetchedRecord, Thread, record_format
 from fetchc.tracer.perf_ring import PerfRing, sampled_machines
+from fetchc.tracer.processes import all_processes, command_name, debugger_of
 from fetchc.tracer.ring_buffer import unreadable
 from fetchc.tracer.trace_instance import Processes, all_threads
 from fetchc.tracer.tracefs import refused
@@ -643,9 +644,9 @@ def _not_set(pid: int, error: OSError, where: str = "in") -> TracerError:
     notes = [f"perf_event_open: {os.strerror(error.errno or 0)} ({name})"]
     help = "run fetchc as root"
     if error.errno in (errno.ENOSPC, errno.EBUSY):
-        tracer = _debugger(pid)
+        tracer = debugger_of(pid)
         others = [tracer] if tracer else _users_of_perf()
-        listed = ", ".join([f"process {one} ({_command(one)})" for one in others])
+        listed = ", ".join([f"process {one} ({command_name(one)})" for one in others])
         what_for = "debugs it" if tracer else "may have them, by events of perf"
         who = f"{listed} {what_for}" if others else "a process that is not seen here has them"
         notes.append(f"all breakpoints of the processor are taken: {who}")
@@ -664,27 +665,10 @@ def _not_set(pid: int, error: OSError, where: str = "in") -> TracerError:
 def _users_of_perf() -> list[int]:
     # The other processes that have events of perf open, which breakpoints may be.
     found = []
-    for pid in [int(name) for name in os.listdir("/proc") if name.isdecimal()]:
+    for pid in all_processes():
         folder = f"/proc/{pid}/fd"
         with suppress(OSError):  # it has ended, or is another user's
             links = {os.readlink(f"{folder}/{each}") for each in os.listdir(folder)}
             if pid != os.getpid() and "anon_inode:[perf_event]" in links:
                 found.append(pid)
     return found[:_SHOWN]
-
-
-def _command(pid: int) -> str:
-    try:
-        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
-            return file.read().removesuffix("\n")
-    except OSError:
-        return "it has ended"
-
-
-def _debugger(pid: int) -> int:
-    # proc(5), /proc/pid/status: TracerPid, 0 without one.
-    try:
-        with open(f"/proc/{pid}/status", "rb") as file:
-            return int(file.read().partition(b"\nTracerPid:")[2].split(maxsplit=1)[0])
-    except (OSError, IndexError, ValueError):
-        return 0

@@ -20,6 +20,9 @@ __all__ = [
     "WAITING",
     "Command",
     "WatchedFiles",
+    "all_processes",
+    "command_name",
+    "debugger_of",
     "find_program",
     "image_start",
     "mapped",
@@ -35,6 +38,7 @@ _POKE_USER, _CONTINUE, _DETACH, _SEIZE, _TRACE_EXEC, _EVENT_EXEC = 6, 7, 17, 0x4
 _ENTRY = 9
 _DEBUG_REGISTERS = 848  # of struct user, u_debugreg: the first of eight. Source: <sys/user.h>
 _NOT_RUN = 127  # the status of a child whose program could not be executed; nobody sees it
+_WITHOUT_BREAKPOINTS = ("strace",)  # users of ptrace(2) that write none into the code
 _GRACE = 5.0  # seconds that a program has to end when it is asked to
 
 
@@ -276,7 +280,7 @@ def running_copies(path: str) -> list[tuple[int, str]]:
 
 
 # ------------------------------------------------------------------------------
-# Whether the files that are traced are still those at their paths.
+# Whether the files that are traced are still those at their paths, and who debugs them.
 
 
 class WatchedFiles:
@@ -287,6 +291,7 @@ class WatchedFiles:
 
     def __init__(self) -> None:
         self._files: dict[str, tuple[int, int] | None] = {}
+        self._debugged: set[int] = set()
 
     def watch(self, path: str) -> None:
         """Remember the file at ``path``."""
@@ -308,6 +313,64 @@ class WatchedFiles:
             message = f"the traced file {path} was {what}"
             found.append(Diagnostic("FC0613", message, notes=(note,), help=help))
         return tuple(found)
+
+    def debugged(self) -> tuple[Diagnostic, ...]:
+        """A warning for each debugged process that runs code of the files, once.
+
+        A uprobe and a breakpoint are the same instruction at the same address, and neither the
+        kernel nor a debugger knows of the other's: who comes second saves the first one's as the
+        program's own. Source: remove_breakpoint, kernel/events/uprobes.c; measured with gdb 13.
+        """
+        inodes = {file[1] for file in self._files.values() if file is not None}
+        found = []
+        for pid in all_processes() if inodes else []:
+            tracer = debugger_of(pid)
+            if tracer in (0, os.getpid()) or pid in self._debugged:
+                continue
+            name = command_name(tracer)
+            with suppress(OSError):  # it has ended, or is another user's
+                if name not in _WITHOUT_BREAKPOINTS and any(
+                    one.inode in inodes for one in read_maps(pid)
+                ):
+                    self._debugged.add(pid)
+                    found.append(_debugged(pid, f"process {tracer} ({name})"))
+        return tuple(found)
+
+
+def _debugged(pid: int, debugger: str) -> Diagnostic:
+    return Diagnostic(
+        "FC0636",
+        f"{debugger} debugs process {pid}, which runs traced code",
+        notes=(
+            "a breakpoint of the debugger at a probed instruction does not stop the process",
+            "one that is set while the trace runs stays there after it, and can end the process",
+        ),
+        help="delete such breakpoints in the debugger, and set none before the trace ends",
+    )
+
+
+def command_name(pid: int) -> str:
+    """What a process is called: ``comm`` of proc(5)."""
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
+            return file.read().removesuffix("\n")
+    except OSError:
+        return "it has ended"
+
+
+def debugger_of(pid: int) -> int:
+    """The process that traces ``pid`` by ptrace(2); 0 without one."""
+    # proc(5), /proc/pid/status: TracerPid.
+    try:
+        with open(f"/proc/{pid}/status", "rb") as file:
+            return int(file.read().partition(b"\nTracerPid:")[2].split(maxsplit=1)[0])
+    except (OSError, IndexError, ValueError):
+        return 0
+
+
+def all_processes() -> list[int]:
+    """The numbers of the processes that can be seen now."""
+    return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
 
 
 def _of_ended_process(path: str) -> bool:

@@ -410,11 +410,11 @@ class Session:
     def warnings(self) -> tuple[Diagnostic, ...]:
         """Warnings since the last call.
 
-        That a killed session left something behind (FC0612), and that a traced file is not at
-        its path any more (FC0613).
+        That a killed session left something behind (FC0612), that a traced file is not at its
+        path any more (FC0613), and that a debugger is at traced code (FC0636).
         """
         found, self._warnings = self._warnings, ()
-        return found + self._watched.changes()
+        return found + self._watched.changes() + self._watched.debugged()
 
     def close(self) -> None:
         """Take everything away again. Can be called twice.

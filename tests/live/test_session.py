@@ -20,6 +20,7 @@ from fetchc.tracer.session import Session
 from fetchc.tracer.tracefs import Tracefs
 from tests.live.hitting import FUNCTIONS, build, leftovers, plan
 from tests.live.watching import new_session
+from tests.support.toolchains import require
 from tests.support.tracefs import require_uprobes
 
 pytestmark = pytest.mark.live
@@ -379,6 +380,29 @@ def test_a_file_that_changes_while_it_is_traced(what: str, program: Path, tmp_pa
         assert (printed.code, printed.message) == ("FC0613", f"the traced file {copy} was {what}")
         assert session.warnings() == ()
     assert leftovers(session.group) == []
+
+
+def test_a_debugger_at_traced_code_is_named(program: Path) -> None:
+    require("gdb")
+    with new_session() as session, subprocess.Popen(
+        [program, "steps"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as child:  # fmt: skip
+        session.add(plan(session.group, program))
+        session.start()
+        assert session.warnings() == ()
+        with subprocess.Popen(
+            ["gdb", "-q", "-nx", "-p", str(child.pid), "-ex", "shell echo attached"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            env={**os.environ, "DEBUGINFOD_URLS": ""},
+        ) as debugger:  # fmt: skip
+            assert any(line.endswith("attached\n") for line in debugger.stdout or ())
+            (printed,) = session.warnings()
+            assert session.warnings() == ()
+            debugger.communicate("detach\nquit\n", timeout=60)
+        child.communicate("go\ngo\n", timeout=60)
+        assert child.returncode == 0
+    said = f"process {debugger.pid} (gdb) debugs process {child.pid}, which runs traced code"
+    assert (printed.code, printed.severity, printed.message) == ("FC0636", "warning", said)
 
 
 def test_a_buffer_that_cannot_be_had(program: Path) -> None:

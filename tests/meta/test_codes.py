@@ -39,6 +39,7 @@ ELSEWHERE = {
     # What only a running kernel refuses.
     "FC0612": "tests/live/test_session.py::test_what_a_killed_session_leaves",
     "FC0613": "tests/unit/tracer/test_replaced_files.py::test_changes_are_reported_once",
+    "FC0636": "tests/live/test_session.py::test_a_debugger_at_traced_code_is_named",
     "FC0701": "tests/unit/tracer/test_tracefs.py::test_an_ordinary_user_is_refused",
     "FC0702": "tests/unit/tracer/test_tracefs.py::test_not_mounted",
     "FC0703": "tests/unit/tracer/test_tracefs.py::test_a_kernel_without_uprobe_events",
