@@ -119,13 +119,26 @@ def _for_tool(options: Options, output: Output, groups: list[tuple[Probe, list[A
 
     events: list[Event] = []
     for probe, arguments in groups:
-        conditions = [probe.compile(one, computes=True) for one in options.filters]
+        conditions = [_condition(probe, one, options.format, output) for one in options.filters]
         events += probe.events(arguments, conditions=conditions)
     result = written(options.format, events, options.btf, _version(options.bpftrace_version))
     output.diagnostics(result.warnings, "")
     if result.btf:
         output.replace_file(options.btf, result.btf)
     output.exact(result.text)
+
+
+def _condition(probe: Probe, text: str, format: str, output: Output) -> Argument:
+    from fetchc.diag.diagnostic import CompileError
+
+    try:
+        condition = probe.compile(text, computes=True)
+    except CompileError as refused:
+        refused.text = text
+        raise
+    settled = _settled(format)
+    output.diagnostics([one for one in condition.warnings if one.code not in settled], text)
+    return condition
 
 
 def _json(options: Options, output: Output, texts: list[str]) -> int:

@@ -219,7 +219,7 @@ class _Converter:
                     self._left_out[self._checker.spell(type_id), why] = None
                     return Array(self.number(element), self._add(_INDEX), 0)
             case NamedType(name=name, target=target):
-                return Alias(name, self.number(target))
+                return Alias(name or "unnamed", self.number(target))
             case QualifiedType(qualifier=qualifier, target=target):
                 return Qualifier(qualifier, self.number(target))
             case DeclaredType(name=name, kind=kind):
@@ -232,7 +232,7 @@ class _Converter:
 
     def _number(self, type_id: TypeId, number: Integer | Floating) -> BtfType:
         # Its own name where that is C's for as many bytes; `int` of Go is not: a TYPEDEF.
-        name = self._spelled(type_id)
+        name = self._spelled(type_id) or number.name
         words = name.split()
         if not {*words} - {*_IN_C, "int", "long", "signed", "unsigned"}:
             size = next((_IN_C[word] for word in words if word in _IN_C), 4)

@@ -341,14 +341,22 @@ class Values:
 
     def condition(self, items: Sequence[Item]) -> str:
         """The statements that end the program where a condition is 0, or is not known."""
-        item, store = items[0], items[0].fetch.store
+        item, *parts = items
+        store = item.fetch.store
         if item.computed is not None:
             calculation = item.computed[0]
-        elif isinstance(store, Word | Scalar | Char | Bits):
+        elif isinstance(item.fetch.value, Walk):
+            help = "use `fetchc trace --filter`"
+            raise self._cannot(item, "a condition walks no container", help)
+        elif (
+            parts
+            or item.decode.kind == "float"
+            or not isinstance(store, Word | Scalar | Char | Bits)
+        ):
+            raise self._cannot(item, "a condition is a whole number", "compare one: `n > 3`")
+        else:
             number = _number_of(item, store)
             calculation = Calculation("!=", ((Fetched(0), number), (0, number)), number, "c", TRUTH)
-        else:
-            raise self._cannot(item, "a condition is a number", "compare one: `n > 3`")
         self._lines = []
         statements, value = self._calculated(item, calculation, items)
         tested = filled(

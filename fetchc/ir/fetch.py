@@ -524,7 +524,7 @@ def _innermost(value: Value) -> str:
         case ThreadPointer():
             raise reject("FC0403", "a fetch-arg cannot read the thread pointer")
         case Cursor() | Walk() | Contents():
-            raise AssertionError(f"no fetch-arg: {value!r}")
+            raise reject("FC0314", "a fetch-arg cannot read what is found by a walk")
         case _:
             assert_never(value)
 

@@ -1,6 +1,7 @@
 """Expressions drawn from the grammar and along members, of programs in every language.
 
-Whatever is asked is compiled, explained and put into a definition, or refused with a place.
+Whatever is asked is compiled, explained, planned for a trace, put into a definition and written for
+the tools that compute, as a condition too, or refused with a place.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import random
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import fetchc
 from fetchc.conformance import machine
+from fetchc.emit.output_formats import COMPUTING, written
 from tests.support.fuzzing import others
 from tests.support.fuzzing.made import everything
 from tests.support.programs import CORPUS
@@ -102,9 +104,21 @@ def asked(site: str, text: str) -> list[str]:
         argument = here.compile(text)
         assert here.definition([argument], group="g", event="e")
 
+    def formatted(format: str) -> None:
+        argument = here.compile(text, computes=True)
+        assert here.written(format, [argument]).text
+
+    def condition() -> None:
+        argument = here.compile(text, computes=True)
+        assert written("bpf-c", here.events([argument], conditions=[argument])).text
+
     ask(compiled)
     ask(whole)
     ask(lambda: here.explain(text))
+    ask(lambda: here.plan([text], "fetchc_g"))
+    for format in COMPUTING:
+        ask(partial(formatted, format))
+    ask(condition)
     return answered
 
 
@@ -130,6 +144,8 @@ def paths(draw: st.DrawFn, site: str) -> str:
             f"({text})", f"(({kind} *){text})", f"({kind}){text}", f"(struct {kind} *){text}",
             f"{text}[{number}:{number}]", f"len({text})", f"{text} + {number}", f"{text}.({kind})",
             f"{text}.0", f"{text} as {kind}", f"sizeof({text})", f"cap({text})", f"{text}.{name}()",
+            f"list({text})", f"list({text}, {name})", f"{text}[:]", f"{text}[{name}]",
+            f"{text} == {number}", f"{text}[{number}:{name}]", f"{text} ? {name} : {number}",
         ]))  # fmt: skip
     return text + draw(
         st.sampled_from(["", "", "", ":u8", ":string", ":x32[4]", ":hex", ":symbol", ":char"])

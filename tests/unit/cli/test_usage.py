@@ -47,6 +47,12 @@ def test_what_to_write_instead(
     assert not said.out
 
 
+def test_what_is_wrong_with_a_filter_is_marked_in_it(capsys: pytest.CaptureFixture[str]) -> None:
+    words = "compile", "depth", "--format", "bpf-c", "-x", C, "-f", "visit"
+    assert main([*words, "--filter", "r->nowhere"]) == 1
+    assert " 1 | r->nowhere\n   |    ^^^^^^^ unknown member" in capsys.readouterr().err
+
+
 def test_an_option_of_another_command_is_not_advised(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["types", "--duration", "1", "-x", C]) == 2
     assert "did you mean" not in capsys.readouterr().err

@@ -238,9 +238,22 @@ def test_a_condition_is_tested_before_there_is_an_event() -> None:
     ):
         assert line in tested
     assert "only where" not in sent
-    with pytest.raises(CompileError) as refused:
-        text(event(item(DI)).replaced(conditions=((item(Deref(DI, 8), Text()),),)))
-    assert "a condition is a number" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("condition", "why"),
+    [
+        ((item(Deref(DI, 8), Text()),), "a condition is a whole number"),
+        ((item(Deref(DI, 8), Scalar("x", 64), "float"),), "a condition is a whole number"),
+        ((item(DI, name="tag"), item(Deref(DI, 8))), "a condition is a whole number"),
+        ((walked(item(DI)),), "a condition walks no container"),
+    ],
+    ids=["string", "float", "structure", "container"],
+)
+def test_a_condition_is_one_whole_number(condition: tuple[Item, ...], why: str) -> None:
+    # Of a structure the first member decided, of a floating-point number the bits: -0.0 was true.
+    with pytest.raises(CompileError, match=why):
+        text(event(item(DI)).replaced(conditions=(condition,)))
 
 
 @pytest.mark.parametrize("format", sorted({*FORMATS} - {*TESTING}))

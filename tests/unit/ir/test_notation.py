@@ -11,6 +11,7 @@ from fetchc.ir.fetch import (
     Bits,
     Char,
     Comm,
+    Cursor,
     Deref,
     Fetch,
     Image,
@@ -68,3 +69,9 @@ def test_an_address_has_no_text(value: Absolute | Image) -> None:
     with pytest.raises(CompileError) as refused:
         body(Fetch(value, Word()))
     assert refused.value.diagnostics[0].code == "FC0405"
+
+
+def test_what_a_walk_finds_has_no_text() -> None:
+    # The notes of a refusal have texts of parts: `list(orders)` with an optional in an element.
+    with pytest.raises(CompileError, match="FC0314"):
+        body(Fetch(Deref(Cursor(0), 8), Scalar("u", 8)))
