@@ -187,7 +187,11 @@ class Session:
         trace: TracebackType | None,
     ) -> None:
         try:
-            self.close()
+            try:
+                self.close()
+            except (KeyboardInterrupt, SystemExit):
+                self.close()  # a signal that came just before `close` held signals back
+                raise
         except TracerError as left:
             if error is None:
                 raise

@@ -16,7 +16,7 @@ import pytest
 
 from fetchc.diag.diagnostic import TracerError
 from fetchc.tracer.events import Event
-from fetchc.tracer.session import Session
+from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.tracefs import Tracefs
 from tests.live.hitting import FUNCTIONS, build, leftovers, plan
 from tests.live.watching import new_session
@@ -423,6 +423,23 @@ def test_an_exception_inside_leaves_nothing(program: Path) -> None:
     session.close()
 
 
+def test_a_signal_just_before_the_end_leaves_nothing(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "fetchc.tracer.session.shielded"
+
+    def interrupted() -> None:
+        monkeypatch.setattr(name, shielded)
+        raise SystemExit(143)
+
+    made = new_session()
+    with pytest.raises(SystemExit), made:  # noqa: PT012 - the end of the block is what is tested
+        made.add(plan(made.group, program))
+        made.start()
+        monkeypatch.setattr(name, interrupted)
+    assert leftovers(made.group) == []
+
+
 def test_an_instance_that_somebody_reads_is_reported(program: Path) -> None:
     session = Session()
     with ExitStack() as reading, pytest.raises(TracerError) as refused, session:  # noqa: PT012
@@ -454,7 +471,7 @@ def test_an_event_in_use_elsewhere_is_reported_and_can_be_removed_later(program:
 CHILD = """
 import sys
 from pathlib import Path
-from fetchc.tracer.session import Session
+from fetchc.tracer.session import Session, shielded
 from fetchc.tracer.session import terminable
 from fetchc.tracer.tracefs import Tracefs
 from tests.live.hitting import plan
