@@ -554,7 +554,7 @@ def _read(name: str, words: Sequence[str]) -> Options:
     for key in command.options:
         one = OPTIONS[key]
         if one.required and given.isdisjoint((one.attribute, *one.unless)):
-            raise UsageError(f"{one.flags[-1]} {one.metavar} is missing")
+            raise UsageError(f"{one.flags[-1]} {one.metavar} is missing{_instead(command, one)}")
     _count(command, options.operands)
     return options
 
@@ -605,6 +605,15 @@ def _number(option: Option, value: str) -> int | float:
     if not number > 0:
         raise UsageError(f"{flag} takes {what} above 0, not `{value}`")
     return number
+
+
+def _instead(command: Command, missing: Option) -> str:
+    # What can be given in place of an option that is required; empty where nothing can.
+    others = [OPTIONS[key] for key in command.options]
+    ways = [f"{it.flags[0]} {it.metavar}" for it in others if it.attribute in missing.unless]
+    if command.starts and "program" in missing.unless:
+        ways.append("-- COMMAND")
+    return f": give {' or '.join([f'{missing.flags[0]} FILE', *ways])}" if ways else ""
 
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}

@@ -89,7 +89,7 @@ def _opened(
             if inside is not None:
                 return inside
         if "/" not in path:
-            refused.help = _in_path(path)
+            refused.help = _in_path(path) or refused.help
         raise
     except OtherFormat as refused:
         if refused.path != path:
@@ -130,7 +130,7 @@ def _no_elf(
     if opened is None:
         from fetchc.debuginfo.elf.headers import loaded_module
 
-        refused.help = _not_a_program(head) or loaded_module(path)
+        refused.help = _not_a_program(head) or loaded_module(path) or _PROGRAM
     return opened
 
 
@@ -141,6 +141,9 @@ def _runs_in(process: str, search: Search | None) -> Process | None:
     from fetchc.debuginfo.dotnet.assemblies import Process
 
     return Process(process, "" if search is None else search.root)
+
+
+_PROGRAM = "name the program or library that the compiler wrote"
 
 
 def _in_path(name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EMFILE, ENFILE
+from errno import EACCES, EMFILE, ENFILE, ENOENT, EPERM
 
 from fetchc.record import Record
 from fetchc.source import Span
@@ -168,7 +168,12 @@ class CompileError(Error):
         return type(self), (self.diagnostics,), self.__dict__
 
 
-_MORE_FILES = "allow more open files: `ulimit -n`"
+_HELP = {
+    **dict.fromkeys((EMFILE, ENFILE), "allow more open files: `ulimit -n`"),
+    **dict.fromkeys((EACCES, EPERM), "run fetchc as root, or as a user who can read it"),
+    ENOENT: "name a file that exists",
+}
+"""What helps against an error of the kernel."""
 
 
 class DebugInfoError(Error):
@@ -208,9 +213,8 @@ class DebugInfoError(Error):
     @classmethod
     def of(cls, path: str, refused: OSError) -> Self:
         """FC0901 of a file that the kernel does not open, read or map."""
-        help = _MORE_FILES if refused.errno in (EMFILE, ENFILE) else None
         what = f"cannot be read: {refused.strerror or refused}"
-        return cls("FC0901", path, what, help=help)
+        return cls("FC0901", path, what, help=_HELP.get(refused.errno or 0))
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.code, self.path, self.what, self.section, self.offset), vars(self)

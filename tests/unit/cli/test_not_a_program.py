@@ -85,7 +85,8 @@ def test_a_program_of_the_search_path(
     missing = "cannot be read: No such file or directory\n"
     help = f"   = help: give its path: `{tmp_path}/layouts`\n"
     assert said("layouts", capsys) == (3, f"error[FC0901]: layouts: {missing}{help}")
-    assert said("nothing", capsys) == (3, f"error[FC0901]: nothing: {missing}")
+    help = "   = help: name a file that exists\n"
+    assert said("nothing", capsys) == (3, f"error[FC0901]: nothing: {missing}{help}")
 
 
 @pytest.mark.skipif(not BTF.exists(), reason="the running kernel has no BTF")

@@ -191,4 +191,5 @@ def test_a_file_of_that_name_is_meant_first(
 
 def test_nothing_is_inferred_from_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["trace", "-f", "f"]) == 2
-    assert "--binary BINARY is missing" in capsys.readouterr().err
+    missing = "--binary BINARY is missing: give -x FILE or -p PID|NAME or -- COMMAND"
+    assert missing in capsys.readouterr().err
