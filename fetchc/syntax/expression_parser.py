@@ -102,7 +102,7 @@ def _check(text: str) -> None:
     if len(text) > LENGTH:
         raise reject(
             "FC0102",
-            f"the string has {len(text)} characters, more than {LENGTH}",
+            f"the expression has {len(text)} characters, more than {LENGTH}",
             Span(LENGTH, len(text)),
             "too long",
         )
