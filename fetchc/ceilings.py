@@ -252,9 +252,12 @@ def _spent() -> float:
 
 def _held() -> tuple[int, int]:
     # Bytes of memory that the process has for itself, and that it has set aside beyond them.
-    # Source: proc_pid_status(5).
-    with open("/proc/self/status", "rb") as file:
-        fields = dict([line.split(b":", 1) for line in file])
+    # Source: proc_pid_status(5). Nothing where /proc is not mounted: the kernel's limit remains.
+    try:
+        with open("/proc/self/status", "rb") as file:
+            fields = dict([line.split(b":", 1) for line in file])
+    except FileNotFoundError:
+        return 0, 0
     has, shared, data = (
         1024 * int(fields[name].split()[0]) for name in (b"RssAnon", b"RssShmem", b"VmData")
     )
@@ -264,13 +267,17 @@ def _held() -> tuple[int, int]:
 def _mapped() -> int:
     # Bytes of disk that the mapped files take: of a sparse one what is written to.
     files = {}
-    with open("/proc/self/maps", "rb") as file:
-        for line in file:
-            words = line.rstrip(b"\n").split(None, 5)
-            if len(words) == 6 and words[5].startswith(b"/"):
-                try:
-                    status = os.stat(words[5])
-                except OSError:  # it has gone
-                    continue
-                files[status.st_dev, status.st_ino] = 512 * status.st_blocks
+    try:
+        with open("/proc/self/maps", "rb") as file:
+            lines = file.readlines()
+    except FileNotFoundError:  # /proc is not mounted
+        return 0
+    for line in lines:
+        words = line.rstrip(b"\n").split(None, 5)
+        if len(words) == 6 and words[5].startswith(b"/"):
+            try:
+                status = os.stat(words[5])
+            except OSError:  # it has gone
+                continue
+            files[status.st_dev, status.st_ino] = 512 * status.st_blocks
     return sum(files.values())

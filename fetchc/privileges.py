@@ -109,9 +109,15 @@ _EPERM, _ENOSYS = 1, 38
 
 
 def held_capabilities(status: str = "/proc/self/status") -> set[str]:
-    """Which of :data:`CAPABILITIES` the process has. Source: proc_pid_status(5), CapEff."""
-    with open(status, encoding="ascii", errors="replace") as file:
-        fields = dict(line.split(":", 1) for line in file)
+    """Which of :data:`CAPABILITIES` the process has. Source: proc_pid_status(5), CapEff.
+
+    None where /proc is not mounted: nothing can be traced there.
+    """
+    try:
+        with open(status, encoding="ascii", errors="replace") as file:
+            fields = dict(line.split(":", 1) for line in file)
+    except FileNotFoundError:
+        return set()
     mask = int(fields["CapEff"], 16)
     return {name for name, bit in CAPABILITIES.items() if mask >> bit & 1}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -107,3 +110,23 @@ def test_most_lines_reach_their_command() -> None:
 
     drawn()
     assert sum(reached) > len(reached) // 5
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        ("functions --long --no-cache -x go/dnsforward/bin/go1.27", 0),
+        ("doctor", 0),
+        (f"trace depth -f visit -x {PROGRAM}", 4),
+    ],
+)
+def test_where_proc_is_not_mounted(words: str, status: int) -> None:
+    # As in the root folder of a build; where the processor's time is looked at, it was an error.
+    unshare = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    if subprocess.run([*unshare, "true"], check=False, capture_output=True).returncode:
+        pytest.skip("no mount namespace of its own")
+    command = [sys.executable, "-m", "fetchc", *words.split()]
+    command[:0] = unshare
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=CORPUS)
+    assert "Traceback" not in done.stderr
+    assert done.returncode == status
