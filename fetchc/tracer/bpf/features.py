@@ -264,6 +264,8 @@ def _kernel_refused(what: str, error: OSError) -> TracerError:
     help = WITHOUT
     if error.errno in (errno.EMFILE, errno.ENFILE):
         help = MORE_FILES
+    elif error.errno == errno.ENOMEM:
+        help = "allow more memory, by `ulimit -v` and `ulimit -l` or for the container"
     elif error.errno == errno.EPERM:
         missing = missing_capabilities(_needed_capabilities(running()[0]))
         if missing:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
+import os
 import struct
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from fetchc.diag.diagnostic import TracerError
 from fetchc.ir.steps import CPU, HEADER, TIME
 from fetchc.tracer.bpf.bpf_ring import BpfRing
+from fetchc.tracer.bpf.features import refusals
 from fetchc.tracer.events import Sample
 from fetchc.tracer.ring_buffer import in_order
 
@@ -163,3 +166,13 @@ def test_a_record_without_a_header_is_an_error(tmp_path: Path, count: int) -> No
     with pytest.raises(TracerError, match="cannot be read"):
         buffer.ring.read(ended=True)
     buffer.close()
+
+
+@pytest.mark.parametrize(
+    ("number", "help"),
+    [(errno.EMFILE, "ulimit -Hn"), (errno.ENOMEM, "ulimit -v"), (errno.EINVAL, "--engine tracefs")],
+)
+def test_a_ring_buffer_that_the_kernel_refuses_has_an_action(number: int, help: str) -> None:
+    with pytest.raises(TracerError) as refused, refusals("a ring buffer"):
+        raise OSError(number, os.strerror(number))
+    assert help in (refused.value.diagnostics[0].help or "")
