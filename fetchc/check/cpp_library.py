@@ -118,9 +118,9 @@ def _filled(text: str, name: str) -> str:
 
 
 def _cast(checker: Checker, node: Typed, text: str, span: Span) -> Typed:
-    # A pointer to objects of the type, or the object itself read as one.
+    # A pointer as one to objects of the type, or the object itself read as one.
     first, *others = text.split("|")
-    wanted = _type(checker, first.removesuffix("*"), span, others)
+    wanted = _type(checker, first, span, others)
     pointer = checker.pointer_to(wanted)
     if isinstance(checker.resolved(node.type), PointerType):
         return Convert(node, pointer, span)

@@ -189,6 +189,13 @@ template <> struct Of<std::string> {
     }
     static std::string shown(const std::string &value) { return '"' + value + '"'; }
 };
+template <> struct Of<const char *> {
+    static const char *drawn() { return next() % 8 ? "a string" + next() % 9 : nullptr; }
+    static std::string shown(const char *value)
+    {
+        return value ? std::string("\"") + value + '"' : "null";
+    }
+};
 template <class K, class V> struct Of<std::pair<const K, V>> {
     static std::pair<const K, V> drawn() { return {Of<K>::drawn(), Of<V>::drawn()}; }
 };
@@ -271,7 +278,10 @@ class _Cpp(_Drawing):
         *("bool", "char", "float", "double"),
     )
     text = "std::string"
-    nested = ("std::vector<short>", "std::vector<std::string>", "std::pair<schar, std::string>")
+    nested = (
+        *("std::vector<short>", "std::vector<std::string>", "std::pair<schar, std::string>"),
+        *("const char *", "std::vector<const char *>"),
+    )
     _MAPS = ("map", "multimap", "unordered_map", "unordered_multimap")
     _SETS = ("set", "multiset", "unordered_set", "unordered_multiset")
     _LISTS = ("vector", "deque", "list", "forward_list", "stack", "queue")
