@@ -14,6 +14,7 @@ from fetchc.program.types import (
     DeclaredType,
     MapType,
     PointerType,
+    RangeType,
     StructType,
     UnknownType,
 )
@@ -88,6 +89,8 @@ def _of_elements(checker: Checker, holder: Typed, name: str) -> str | None:
     held = checker.resolved(holder.type)
     if isinstance(held, MapType):
         element, hint = held.element, f"`fetchc trace` has it of the values: `e[:].{name}`"
+    elif isinstance(held, RangeType):
+        element, hint = held.element, f"`fetchc trace` has it of all elements: `list(e).{name}`"
     else:
         hint = f"name it in one element: `e[0].{name}`; `fetchc trace` has all: `list(e).{name}`"
         try:

@@ -15,8 +15,17 @@ from fetchc.check.arithmetic_conversions import operand_of
 from fetchc.check.array_dimensions import grid, window_room
 from fetchc.check.builtins import container_of, offset_of
 from fetchc.check.conversions import decayed, type_named
-from fetchc.check.typed_tree import Address, Pointee, Ranged, Special, Subobject
+from fetchc.check.typed_tree import (
+    Address,
+    Constant,
+    Operation,
+    Pointee,
+    Ranged,
+    Special,
+    Subobject,
+)
 from fetchc.diag.diagnostic import CompileError, reject
+from fetchc.ir.arithmetic import Number
 from fetchc.program.types import (
     ArrayType,
     BoolType,
@@ -74,6 +83,7 @@ __all__ = [
 
 _NUMBERS = (tree.Integer, tree.FloatNumber, tree.Negate, tree.Binary)
 _WORD = 8
+_SIGNED = Number(64, True)
 MOST = 32
 """Elements that are fetched where nobody says how many."""
 
@@ -328,9 +338,38 @@ def _whole(checker: Checker, base: Typed, node: tree.Call) -> tuple[Typed, Walke
     if found is not None:
         return found
     if isinstance(base, Ranged):
-        what = "a range whose length varies has its elements side by side already"
-        raise reject("FC0304", what, base.span, "a range", help="write it without `list`")
+        return _of_range(checker, base, node.span)
     return side_by_side(checker, base, node.span)
+
+
+def _of_range(checker: Checker, base: Ranged, span: Span) -> tuple[Typed, Walked]:
+    # An element of `a[2:n]`. Bounds that no range has are a number that no walk has: below 0.
+    from fetchc.check.literals import truth_type
+
+    if base.low != base.start:
+        what, help = "the range begins at an index that varies", "write a number: `list(a[0:n])`"
+        raise reject("FC0304", what, base.span, "not walked", help=help)
+    word, rules = checker.word(signed=True), checker.site.language.arithmetic
+
+    def number(node: Typed | int) -> Typed:
+        if isinstance(node, int):
+            return Constant(node, word, base.span)
+        return Operation("convert", (node,), _SIGNED, rules, word, base.span)
+
+    def computed(operator: str, *operands: Typed, type: TypeId = word) -> Typed:
+        return Operation(operator, operands, _SIGNED, rules, type, base.span)
+
+    high = number(base.high)
+    count = computed("-", high, number(base.start)) if base.start else high
+    if base.bound is not None:
+        beyond = computed(">", high, number(base.bound), type=truth_type(checker))
+        count = computed("?:", beyond, number(-1), count)
+    first = base.first
+    each = checker.size(first.type) or 0
+    _side_by_side_or_refuse(checker, base, count, first)
+    address = Address(first, checker.pointer_to(first.type), span)
+    element = Pointee(cursor(checker, first.type, span), first.type, span)
+    return element, Walked(Strided(address, count, each, count), MOST, span)
 
 
 def side_by_side(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]:

@@ -186,7 +186,7 @@ class Elements(Record):
     """What the elements of an array are, of ``size`` bytes each (None: unknown).
 
     ``scalar`` describes numbers; ``row`` does so, too, except for those that are shown as what they
-    point to (maps, channels, function values).
+    point to (strings, maps, channels, function values).
     """
 
     type: TypeId
@@ -195,7 +195,6 @@ class Elements(Record):
     row: Plain | None
     are_characters: bool
     are_string_pointers: bool
-    are_counted_strings: bool
     are_arrays: bool
 
 
@@ -304,8 +303,10 @@ def elements(checker: Checker, type_id: TypeId, reader: bool = False) -> Element
     if reader:
         from fetchc.lower.printed_values import is_closure, printed_scalar
 
-        shown_by_target = isinstance(resolved, MapType | ChannelType) or is_closure(
-            checker, resolved
+        shown_by_target = (
+            isinstance(resolved, MapType | ChannelType)
+            or is_closure(checker, resolved)
+            or _leads_to_string(checker, resolved)
         )
         row = None if shown_by_target else printed_scalar(checker, type_id, scalar)
     return Elements(
@@ -315,14 +316,19 @@ def elements(checker: Checker, type_id: TypeId, reader: bool = False) -> Element
         row,
         is_character(resolved),
         is_string_pointer(checker, resolved),
-        _is_string(resolved)
-        or (isinstance(resolved, PointerType) and _is_string(checker.resolved(resolved.target))),
         isinstance(resolved, ArrayType),
     )
 
 
-def _is_string(resolved: Type) -> bool:
-    return isinstance(resolved, SequenceType) and resolved.text and resolved.window is None
+def _leads_to_string(checker: Checker, resolved: Type) -> bool:
+    from fetchc.check.conversions import wide_encoding
+
+    if not isinstance(resolved, PointerType):
+        return False
+    if is_string_pointer(checker, resolved) or wide_encoding(checker, resolved.target):
+        return True
+    target = checker.resolved(resolved.target)
+    return isinstance(target, SequenceType) and target.text and target.window is None
 
 
 def element(checker: Checker, node: Typed, index: int) -> Typed:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fetchc.check.typed_tree import Computed
+from fetchc.check.typed_tree import Computed, Operation
 from fetchc.check.walks import (
     SLOTS,
     Blocks,
@@ -100,6 +100,9 @@ class _Rounds:
         # The number `node`; `again`: so that it can be read a second time.
         if isinstance(node, Computed):
             return self._sum(node, again)
+        if isinstance(node, Operation):
+            term = numeral(self._checker, node, number).term
+            return self._cursor(term) if again else term
         found = where(self._site, node)
         if not isinstance(found, Memory):
             value = self._in_register(node)

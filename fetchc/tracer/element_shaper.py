@@ -230,7 +230,7 @@ class ElementShaper:
             assert isinstance(start, Deref)
             pointers, at = self.fields.block(start, count * checker.program.word_bytes)
             return Leaf(leaf.field, leaf.decode, at, 0, 0, leaf.guards, total, pointers)
-        row = None if inner.are_counted_strings else inner.row
+        row = inner.row
         if isinstance(found, Memory) and row is not None:
             some = min(total, max(1, limits.row // row.size))
             whole = (lambda: total) if limits.copied else None
@@ -309,8 +309,7 @@ class ElementShaper:
     ) -> NumbersShape | ElementsShape | WalkShape | ListShape:
         # Those of ``node`` from the first, ``one`` at ``found``, on: numbers come in one piece.
         inner = plans.elements(self.checker, one.type, reader=True)
-        row = None if inner.are_counted_strings else inner.row
-        if row is not None and isinstance(found, Memory):
+        if (row := inner.row) is not None and isinstance(found, Memory):
             some = min(limits.row // row.size, ELEMENTS)
             return self._row(found, row, some, node, count=count)
         listed = None if count is None else self._by_program(node, one, found, limits, count)
@@ -455,7 +454,7 @@ class ElementShaper:
             field, at, size = self.fields.contents(start, size, end, row.size)
             guards = self.fields.guards(start)
             return StringShape(field, size, planned.text, at, None, None, guards)
-        if row is not None and not (inner.are_string_pointers or inner.are_counted_strings):
+        if row is not None:
             return self._row(found, row, _most(planned, row, limits), node, count=end)
         one = plans.range_element(checker, planned, 0)
         listed = self._by_program(node, one, found, limits, end)

@@ -53,7 +53,10 @@ struct hlist_head { struct hlist_node *first; };
 struct node { struct node *next; int id; const char *name; struct node *skip[2]; };
 struct box { char path[200]; short rows[50]; };
 struct item { long key; struct list_head link; struct hlist_node hash; char tag[6]; struct box box; };
-struct holder { struct node *head, *ring; struct list_head items; struct hlist_head bucket; };
+struct holder {
+    struct node *head, *ring; struct list_head items; struct hlist_head bucket;
+    int many; struct node *array; const char **texts;
+};
 NOINLINE void look(struct holder *h) { __asm__ volatile("" : : "r"(h) : "memory"); }
 int main(int count, char **words)
 {
@@ -64,6 +67,7 @@ int main(int count, char **words)
         struct holder h = {0};
         int many = call ? rand() % (call * call * 3 + 2) : 0;
         h.items.next = h.items.prev = &h.items;
+        h.array = calloc(80, sizeof *h.array), h.texts = calloc(80, 8);
         struct node **end = &h.head, **ring = &h.ring, *last = 0;
         fprintf(out, "{");
         char *ids = calloc(1, 4000), *names = calloc(1, 20000), *keys = calloc(1, 4000);
@@ -76,6 +80,7 @@ int main(int count, char **words)
             one->id = two->id = rand() - RAND_MAX / 2;
             memset(text, 'a' + n % 26, sizeof text); text[rand() % (n % 9 ? 20 : 100)] = 0;
             one->name = n % 7 ? strdup(text) : 0;
+            h.many = n + 1, h.array[n] = *one, h.texts[n] = one->name;
             item->key = rand(); snprintf(item->tag, 6, "t%d", n);
             memset(item->box.path, 'A' + n % 26, n % 5 ? n * 3 % 200 : 200);
             sprintf(boxes + strlen(boxes), "%s{\"path\": \"%.200s\", \"rows\": [", n ? ", " : "", item->box.path);
@@ -100,7 +105,8 @@ int main(int count, char **words)
                 "\"list(h->head, skip[1]).id\": [%s], "
                 "\"list(h->ring, next).id\": [%s], \"list(h->items, item, link).key\": [%s], "
                 "\"list(h->items, item, link).box\": [%s], "
-                "\"list(h->bucket, item, hash).tag\": [%s]}\n", ids, names, ids, ids, keys, boxes, tags);
+                "\"list(h->array[0:h->many]).id\": [%s], \"list(h->texts[0:h->many])\": [%s], "
+                "\"list(h->bucket, item, hash).tag\": [%s]}\n", ids, names, ids, ids, keys, boxes, ids, names, tags);
         look(&h);
     }
     fclose(out);
@@ -147,6 +153,7 @@ struct all {
     std::deque<pair_of> d; std::deque<char> dc; std::queue<std::string> q;
     std::unique_ptr<linked> head; std::string keys[3]; short number;
     std::stack<int, std::vector<int>> st; std::map<long, long> ll;
+    std::list<const char *> lt; std::set<const char *> ts; std::vector<const char *> vt;
 };
 __attribute__((noinline, noipa)) void look(all &a) { asm volatile("" : : "r"(&a) : "memory"); }
 static std::ostream *out;
@@ -154,6 +161,7 @@ static void put(int n) { *out << n; }
 static void put(long n) { *out << n; }
 static void put(double d) { *out << d; }
 static void put(char c) { *out << '"' << c << '"'; }
+static void put(const char *s) { *out << '"' << s << '"'; }
 static void put(const std::string &s) { *out << '"' << s << '"'; }
 static void put(const pair_of &p) { put(p.x); }
 template <class K, class V> static void put(const std::pair<K, V> &p)
@@ -196,10 +204,14 @@ int main(int, char **words)
             key = a.r.empty() ? "none" : std::next(a.r.begin(), pick() % a.r.size())->first;
             if (pick() % 3 == 0 && !key.empty()) key[pick() % key.size()] ^= 1;
         }
+        for (auto &text : a.l)
+            a.lt.push_back(text.c_str()), a.ts.insert(text.c_str()), a.vt.push_back(text.c_str());
         a.number = (int)(pick() % (2 * many + 1)) - many;
         file << "{";
         all_of("a.m[:]", a.m); file << ", "; all_of("a.r[:].x", a.r); file << ", ";
         all_of("a.mm[:7]", a.mm); file << ", "; all_of("a.s[:100]", a.s); file << ", ";
+        all_of("a.lt[:7]", a.lt); file << ", "; all_of("a.ts[:7]", a.ts); file << ", ";
+        all_of("list(a.vt, 7)", a.vt); file << ", ";
         all_of("a.l[:]", a.l); file << ", "; all_of("a.f[:]", a.f); file << ", ";
         all_of("a.u[:].x", a.u); file << ", "; all_of("a.us[:64]", a.us);
         file << ", "; all_of("list(a.v, 90).x", a.v); file << ", "; all_of("list(a.vs)", a.vs);
