@@ -87,19 +87,19 @@ def aggregate(checker: Checker, planned: Plan, whole: bool, lower: Lower) -> tup
 def _leaves(checker: Checker, node: Typed, layout: Layout, lower: Lower) -> tuple[Lowered, ...]:
     # The members, one level deep; anonymous ones are looked through.
     result: list[Lowered] = []
-    left: list[str] = []
+    left: dict[str, str] = {}
     for one in members(checker, layout):
         if is_empty(checker, one.path[-1].type):
             continue
         if len(result) >= _MOST_LEAVES:
-            left.append(one.name)
+            left[one.name] = f"a structure is at most {_MOST_LEAVES} arguments"
             continue
         try:
             for leaf in lower(checker, member(checker, node, one), not one.is_struct):
                 suffix = f"{one.name}_{leaf.suffix}" if leaf.suffix else one.name
                 result.append(Lowered(suffix, leaf.fetch, leaf.decode, leaf.type, leaf.companion))
-        except CompileError:
-            left.append(one.name)
+        except CompileError as refusal:
+            left[one.name] = refusal.diagnostics[0].message
     if not result:
         raise refusals.refuse_whole(checker, node, layout)
     if left:

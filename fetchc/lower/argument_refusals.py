@@ -23,7 +23,7 @@ from fetchc.program.types import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from fetchc.check.checker import Checker
     from fetchc.check.typed_tree import Dispatched, Term, Typed
@@ -41,6 +41,7 @@ __all__ = [
     "refuse_range",
     "refuse_unfetchable",
     "refuse_whole",
+    "too_deep",
 ]
 
 
@@ -339,12 +340,31 @@ def _picked(checker: Checker, node: Conditional, lower: Lower) -> CompileError:
     )
 
 
-def left_out(checker: Checker, node: Typed, members: list[str]) -> Diagnostic:
-    """The warning that some members of a structure are left out."""
+def left_out(checker: Checker, node: Typed, members: Mapping[str, str]) -> Diagnostic:
+    """The warning that some members of a structure are left out, each for its reason."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in members.items():
+        by_reason.setdefault(reason, []).append(f"`{name}`")
+    notes = []
+    for reason, names in list(by_reason.items())[:_MOST_NOTES]:
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        notes.append(f"{names[0]}{more}: {reason}")
     return Diagnostic(
         "FC0605",
         f"members left out: {', '.join(members)}",
         Label(node.span, f"a `{checker.spell(node.type)}`"),
-        notes=("each needs more than one fetch-arg, or is where a probe cannot read",),
+        notes=tuple(notes),
         help="name the members that you want",
+    )
+
+
+def too_deep(checker: Checker, node: Typed, most: int) -> CompileError:
+    """The refusal of a structure in ``most`` others, by a reader that shows those."""
+    return reject(
+        "FC0312",
+        f"a structure in {most} others is not shown with them",
+        node.span,
+        f"a `{checker.spell(node.type)}`",
+        help="name it: `e.member`",
+        reason="several fetch-args",
     )

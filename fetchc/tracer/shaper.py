@@ -25,10 +25,10 @@ from fetchc.diag.diagnostic import CompileError
 from fetchc.ir.fetch import Array, Decode, Deref, Fetch, Scalar, Text, fixed_bytes, is_address
 from fetchc.lower import aggregate_plan as plans
 from fetchc.lower.argument_formats import format_plan, formatted, in_order
-from fetchc.lower.argument_refusals import left_out, refuse_unfetchable, refuse_whole
+from fetchc.lower.argument_refusals import left_out, refuse_unfetchable, refuse_whole, too_deep
 from fetchc.lower.arguments import pointed_string
 from fetchc.lower.assumptions import counted
-from fetchc.lower.extents import Limits
+from fetchc.lower.extents import FULL, Limits
 from fetchc.lower.fetches import Lowered, Memory, load_word, plain, pointed, pointer, scalar, where
 from fetchc.lower.interface_plan import (
     description,
@@ -192,7 +192,7 @@ class Shaper(ElementShaper):
                 return self._notation(node, layout)
             case plans.StructPlan(node=node, layout=layout):
                 if limits.depth <= 0:
-                    raise refuse_whole(checker, node, layout)
+                    raise too_deep(checker, node, FULL.depth)
                 return self._structure(planned, limits)
             case plans.HalvesPlan(node=node, layout=layout):
                 if layout.notation:
@@ -282,7 +282,7 @@ class Shaper(ElementShaper):
         checker, node = self.checker, planned.node
         self._fetch_bytes(node, limits)
         found: list[tuple[str, Shape]] = []
-        left: list[str] = []
+        left: dict[str, str] = {}
         refused: CompileError | None = None
         for member in plans.members(checker, planned.layout):
             if plans.is_empty(checker, member.path[-1].type) and not planned.is_tuple:
@@ -294,7 +294,7 @@ class Shaper(ElementShaper):
                 found.append((name, self.shape(inner, None, limits.deeper())))
             except CompileError as why:
                 self.fields.forget(mark)
-                left.append(name)
+                left[name] = why.diagnostics[0].message
                 refused = refused or why
         if not found and refused and not planned.layout.is_library:
             raise refused
@@ -314,17 +314,21 @@ class Shaper(ElementShaper):
     def _enum(self, planned: plans.EnumPlan, limits: Limits) -> EnumShape:
         # Enums with fields (Rust): the record has the tag that selects the variant.
         checker, node = self.checker, planned.node
-        if limits.depth <= 0 or (planned.tag is None and len(planned.layout.variants) != 1):
+        if limits.depth <= 0:
+            raise too_deep(checker, node, FULL.depth)
+        if planned.tag is None and len(planned.layout.variants) != 1:
             raise refuse_whole(checker, node, planned.layout)
         self._fetch_bytes(node, limits)
         tag = None if planned.tag is None else plain_number(self.word(planned.tag))
-        left: list[str] = []
+        left: dict[str, str] = {}
         cases = [self._variant(one, limits, left) for one in plans.variants(checker, planned)]
         if left:
             checker.warnings.append(left_out(checker, node, left))
         return EnumShape(tag, tuple(cases))
 
-    def _variant(self, variant: plans.VariantPlan, limits: Limits, left: list[str]) -> VariantCase:
+    def _variant(
+        self, variant: plans.VariantPlan, limits: Limits, left: dict[str, str]
+    ) -> VariantCase:
         value, name = variant.value, variant.name
         if not variant.count:
             return VariantCase(value, name, None)
@@ -332,9 +336,9 @@ class Shaper(ElementShaper):
         try:
             with self.fields.assuming():
                 inner = self.shape(variant.fields, None, limits)
-        except CompileError:
+        except CompileError as why:
             self.fields.forget(mark)
-            left.append(name)
+            left[name] = why.diagnostics[0].message
             return VariantCase(value, name, None, left=variant.count)
         # What one field is in is not shown: `Some(3)`.
         if isinstance(inner, ListShape) and inner.is_tuple and len(inner.items) == 1:
@@ -344,15 +348,15 @@ class Shaper(ElementShaper):
     def _choice(self, planned: plans.ChoicePlan, limits: Limits) -> ChoiceShape:
         tag = self.word(planned.tag)
         found: list[tuple[int, Shape]] = []
-        left: list[str] = []
+        left: dict[str, str] = {}
         for value, name, one in planned.cases:
             mark = self.fields.mark()
             try:
                 with self.fields.assuming():
                     found.append((value, self.shape(one, None, limits.deeper())))
-            except CompileError:
+            except CompileError as why:
                 self.fields.forget(mark)
-                left.append(name)
+                left[name] = why.diagnostics[0].message
         if left:
             self.checker.warnings.append(left_out(self.checker, planned.node, left))
         return ChoiceShape(tag, tuple(found))
