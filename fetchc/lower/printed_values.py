@@ -8,6 +8,7 @@ variable in no place may still be a register and a constant.
 from __future__ import annotations
 
 from fetchc.check import scope
+from fetchc.check.conversions import type_named
 from fetchc.check.members import find, follow_path, subobject
 from fetchc.check.typed_tree import Address, Convert, Located, Pointee, Subobject
 from fetchc.ir.fetch import Decode
@@ -25,6 +26,7 @@ from fetchc.program.types import (
     ArrayType,
     BoolType,
     FunctionType,
+    InterfaceType,
     IntType,
     PointerType,
     SliceType,
@@ -32,6 +34,7 @@ from fetchc.program.types import (
     StructType,
 )
 from fetchc.record import Record
+from fetchc.syntax.tree import NamedType
 from fetchc.target.machines import table
 
 TYPE_CHECKING = False
@@ -281,7 +284,9 @@ def _internet_address(checker: Checker, node: Typed) -> FormPlan | None:
         own = [_variable(checker, name, node.span) for name in ("net/netip.z4", "net/netip.z6noz")]
         names = ("hi", "lo", "z", "z4", "z6noz")
         parts = _of_words(checker, names, [*words, kind, *own])
-        return None if parts is None else FormPlan("addr", parts[:3], parts[3:])
+        if parts is None:
+            return None
+        return FormPlan("addr", (*parts[:3], *_interned_zone(checker, kind)), parts[3:])
     handle = None if kind is None else _inside(checker, kind, "value")
     kind_of_handle = None if handle is None else checker.resolved(handle.type)
     parts = _of_words(checker, ("hi", "lo"), words)
@@ -295,6 +300,21 @@ def _internet_address(checker: Checker, node: Typed) -> FormPlan | None:
         return None
     zoned = PartPlan("zone", zone, _ZONE, handle)
     return FormPlan("addr", (*parts, PartPlan("six", six, reference=handle), zoned))
+
+
+def _interned_zone(checker: Checker, pointer: Typed) -> tuple[PartPlan, ...]:
+    # The zone, in an interface that ``pointer`` leads to; nothing where there is none.
+    # Source: internal/intern/intern.go (Go 1.18 to 1.22).
+    resolved = checker.resolved(pointer.type)
+    assert isinstance(resolved, PointerType)
+    held = _inside(checker, Pointee(pointer, resolved.target, pointer.span), "cmpVal")
+    interface = None if held is None else checker.resolved(held.type)
+    if held is None or not isinstance(interface, InterfaceType):
+        return ()
+    data = subobject(held, interface.members[1], held.span)
+    text = type_named(checker, NamedType(None, "string", (), "", held.span))
+    address = Convert(data, checker.pointer_to(text), held.span)
+    return (PartPlan("zone", Pointee(address, text, held.span), _ZONE, data),)
 
 
 def _of_words(

@@ -506,7 +506,10 @@ def _kind(parts: Parts) -> str | None:
         pointer = parts["z"]
         if not pointer:
             return ""
-        return "4" if pointer == parts["z4"] else "6" if pointer == parts["z6noz"] else None
+        if pointer in (parts["z4"], parts["z6noz"]):
+            return "4" if pointer == parts["z4"] else "6"
+        zone = parts.get("zone")
+        return "6" if isinstance(zone, str) and not isinstance(zone, CutString) else None
     if isinstance(parts["zone"], CutString):
         return None
     six = parts["six"]

@@ -270,7 +270,7 @@ class Shaper(ElementShaper):
     def _part_of_form(self, part: PartPlan, limits: Limits) -> Shape:
         if part.most:
             limits = Limits(part.most, part.most, limits.items, limits.depth)
-        reference = None if part.reference is None else self.word(part.reference)
+        reference = None if part.reference is None else self.word(part.reference, empty=True)
         # Without the forms: the bytes of an address are a list here.
         inner = self._planned(plan(self.checker, part.node), limits)
         return inner if reference is None else OptionalShape(reference, inner)
