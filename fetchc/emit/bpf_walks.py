@@ -30,6 +30,7 @@ from fetchc.ir.steps import (
     SEEN,
     UNREAD,
     Loop,
+    ReadCursor,
     ReadMemory,
 )
 
@@ -300,10 +301,17 @@ class Walk:
         kept = {loop.end, loop.found, *loop.places, *loop.next}
         cursors = CONTEXT, WORD
         body = _Straight(loop.body, kept, loop, self._target, asm, cursors, WORD)
-        moved = body.stack_used + WORD * len(loop.next)
+        following = enumerate(loop.next, len(loop.places))
+        changed = [(at, one) for at, one in following if loop.body[one] != ReadCursor(at)]
+        # What is another cursor is read where it is used, and has to be before that changes.
+        read = [one for _, one in changed if isinstance(loop.body[one], ReadCursor)]
+        places = enumerate(dict.fromkeys(read), 1)
+        copies = {one: -body.stack_used - WORD * at for at, one in places}
+        moved = body.stack_used + WORD * len(copies)
         entry = _EntryEmitter(loop.entry, self._target, asm, cursors, moved)
-        if self._stack + entry.stack_used > self._target.rules.stack_bytes - _ROUNDED:
-            raise TooLarge(f"a walk needs {self._stack + entry.stack_used} bytes of stack")
+        needed = sum([-(-one // _ROUNDED) * _ROUNDED for one in (self._stack, entry.stack_used)])
+        if needed > self._target.rules.stack_bytes:
+            raise TooLarge(f"a walk needs {needed} bytes of stack")
         body.emit(0, loop.tested, failed)
         body.value(R1, loop.end)
         asm.jump_if("ne", R1, 0, ended)
@@ -341,15 +349,17 @@ class Walk:
             self._to_entry(R9)
             entry.unlike(R9, other)
         asm.place(next)
-        places = [-moved + WORD * number for number in range(len(loop.next))]
-        for place, value in zip(places, loop.next, strict=True):
+        for value, place in copies.items():
             body.value(R1, value)
             asm.store(FRAME, place, R1, 8)
         asm.load(R8, CONTEXT, 0, 8)
-        for number, place in enumerate(places, 1 + len(loop.places)):
-            asm.load(R1, FRAME, place, 8)
+        for number, value in changed:
+            if value in copies:
+                asm.load(R1, FRAME, copies[value], 8)
+            else:
+                body.value(R1, value)
             self._forget(R1)
-            asm.store(CONTEXT, WORD * number, R1, 8)
+            asm.store(CONTEXT, WORD * (1 + number), R1, 8)
         asm.end()
         ends = ((ended, ENDED), (failed, UNREAD), (larger, _LARGER), (other, _OTHER), (stop, 0))
         for label, flag in ends:
@@ -405,4 +415,6 @@ _LARGER = 8  # a flag that no record is submitted with: a string of an entry has
 _OTHER = 16  # one, too: the second walk finds another entry
 _COMPARED_TEXT = 64  # bytes of a string of an entry, its length besides
 _FOLLOWED = 96  # rounds of all walks, where the verifier follows each: more were refused by 5.10
-_ROUNDED = 64  # bytes that the kernel may round the two stacks up by
+# The stack of a function is counted in such parts. Source: kernel/bpf/verifier.c,
+# check_max_stack_depth.
+_ROUNDED = 32
