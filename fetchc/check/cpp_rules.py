@@ -130,7 +130,8 @@ def _has_keys(checker: Checker, base: Typed) -> bool:
     resolved = checker.resolved(base.type)
     if not isinstance(resolved, StructType) or not resolved.is_library:
         return False
-    return resolved.name.partition("<")[0].endswith("map")
+    name = resolved.name.partition("<")[0]
+    return name.endswith(("map", "set")) and not name.endswith("bitset")
 
 
 def _text_parts(checker: Checker, key: Typed) -> TextParts | None:

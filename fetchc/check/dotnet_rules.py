@@ -303,7 +303,7 @@ def _collection(checker: Checker, base: Typed) -> EntryCollection | None:
 
 def _has_keys(checker: Checker, base: Typed) -> bool:
     said = _collection(checker, base)
-    return said is not None and bool(said.key)
+    return said is not None and bool(said.free)  # a hash table
 
 
 def _index_help(checker: Checker, base: Typed, span: Span) -> str:

@@ -143,7 +143,7 @@ def referent(checker: Checker, base: Typed) -> Typed:
 
 
 def has_keys(checker: Checker, base: Typed) -> bool:
-    """Whether values of ``base`` are looked up by a key: a map."""
+    """Whether entries of ``base`` are looked up by a key: a map or a set."""
     found = checker.rules_for(checker.resolved(base.type)).has_keys
     return found is not None and found(checker, base)
 

@@ -167,7 +167,8 @@ def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked
 
 def _has_keys(checker: Checker, base: Typed) -> bool:
     resolved = checker.resolved(base.type)
-    return isinstance(resolved, StructType) and "Map<" in resolved.name.partition("<")[0] + "<"
+    name = resolved.name.partition("<")[0] if isinstance(resolved, StructType) else ""
+    return name.endswith(("Map", "Set"))
 
 
 RUST = TypeRules(

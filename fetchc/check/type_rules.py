@@ -72,7 +72,7 @@ class TypeRules(Record):
     * ``dereference(checker, pointer, span)``: ``*e`` of what is not a pointer.
     * ``container(checker, base, span)``: an element of a container whose elements no offset leads
       to, of a map a value; and the walk that finds them.
-    * ``has_keys(checker, base)``: whether ``base[7]`` is the value of the key 7.
+    * ``has_keys(checker, base)``: whether ``base[7]`` is the value of the key 7, of a set that key.
     * ``text_parts(checker, key)``: where the characters of a string are.
 
     Calls:

@@ -18,6 +18,7 @@ from fetchc.check.conversions import decayed, type_named
 from fetchc.check.typed_tree import (
     Address,
     Constant,
+    Located,
     Operation,
     Pointee,
     Ranged,
@@ -233,7 +234,8 @@ class Walked(Record):
     """A walk; ``most`` of its elements are fetched. ``key`` is that of one, in a map.
 
     With ``wanted`` the walk is for the one element that has this key: a number or bytes, or what
-    is one in the program.
+    is one in the program. ``within``: the container is in the element that this walk looks for,
+    whose cursors are those of ``way`` that say where the container is.
     """
 
     way: Linked | Tree | Strided | Windowed | Blocks | HashTable | BTree | SwissMap | BucketMap
@@ -241,6 +243,7 @@ class Walked(Record):
     span: Span
     key: Typed | None = None
     wanted: int | bytes | Typed | None = None
+    within: Walked | None = None
 
 
 class TextParts(Record):
@@ -262,18 +265,43 @@ def cursor(checker: Checker, target: TypeId, span: Span, number: int = 0) -> Spe
     return Special("cursor", str(number), checker.pointer_to(target), span)
 
 
-def begin(checker: Checker, walk: Walked) -> None:
-    """The expression is an element of ``walk``; raises CompileError where it has another one."""
-    if checker.walk not in (None, walk):
-        raise reject(
-            "FC0314",
-            "an expression walks one container",
-            walk.span,
-            "the second one",
-            notes=("a container in an element of another one cannot be walked",),
-            help="write an argument for each; one in an element has a length: `len(m[7])`",
-        )
+def begin(checker: Checker, walk: Walked, base: Typed) -> None:
+    """The expression is an element of ``walk``, of the container ``base``.
+
+    Raises CompileError where it walks another one, unless that looks for the element that the
+    container is in.
+    """
+    outer = checker.walk
+    if outer not in (None, walk):
+        assert outer is not None
+        found = outer.wanted is not None and _is_of_element(base)
+        if not found or any(_is_of_element(one) for one in checker.assumptions):
+            raise reject(
+                "FC0314",
+                "an expression walks one container",
+                walk.span,
+                "the second one",
+                notes=("a container in an element is walked where a key leads to the element",),
+                help="write an argument for each; one in an element has a length: `len(m[7])`",
+            )
+        walk = walk.replaced(within=outer)
     checker.walk = walk
+
+
+def _is_of_element(node: object) -> bool:
+    # Whether a cursor is somewhere in it.
+    match node:
+        case Special(kind=kind):
+            return kind == "cursor"
+        case Located():
+            return False
+        case tuple():
+            return any(map(_is_of_element, node))
+        case Record():
+            fields: tuple[str, ...] = type(node).__match_args__
+            return any(_is_of_element(getattr(node, one)) for one in fields)
+        case _:
+            return False
 
 
 # ------------------------------------------------------------------------------
@@ -314,7 +342,7 @@ def listed(checker: Checker, node: tree.Call) -> Typed:
         case _:
             what = "`list` takes up to three operands, and a number"
             raise reject("FC0101", what, node.function_span, "too many")
-    begin(checker, walked.replaced(most=most))
+    begin(checker, walked.replaced(most=most), base)
     return element
 
 
@@ -483,19 +511,22 @@ def entries(checker: Checker, base: Typed, node: tree.Range) -> Typed | None:
     if found is None or _has_range(checker, base):
         return None
     value, walked = found
-    begin(checker, walked.replaced(most=_most(checker, base, node)))
+    begin(checker, walked.replaced(most=_most(checker, base, node)), base)
     return value
 
 
 def looked_up(
     checker: Checker, base: Typed, key: int | bytes | Typed, span: Span, key_span: Span
 ) -> Typed:
-    """The value of ``base[key]``, a map; raises CompileError of others, and of another key."""
-    from fetchc.check.indexing import referent
+    """The value of ``base[key]``, a map, or the key of a set that is ``key``.
+
+    Raises CompileError of others, and of another key.
+    """
+    from fetchc.check.indexing import has_keys, referent
 
     found = _container(checker, base, span)
-    if found is None or found[1].key is None:
-        help = "a map whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++"
+    if found is None or not has_keys(checker, referent(checker, base)):
+        help = "a map or a set whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++"
         if found is not None:
             help = "`c[:]` shows its first elements"
         elif leads_to_container(checker, base):
@@ -504,15 +535,19 @@ def looked_up(
         what = f"`{spelled}` has no values by key"
         raise reject("FC0304", what, key_span, "a key", help=help)
     value, walked = found
-    assert walked.key is not None
-    text = text_parts(checker, walked.key)
+    of_entry = walked.key or value
+    text = text_parts(checker, of_entry)
     if isinstance(key, int | bytes):
-        key = _constant_key(checker, walked.key, text, key, key_span)
+        key = _constant_key(checker, of_entry, text, key, key_span)
     elif text is not None:
-        key = _text_key(checker, walked.key, text, referent(checker, key), key_span)
+        key = _text_key(checker, of_entry, text, referent(checker, key), key_span)
     else:
-        key = _number_key(checker, walked.key, referent(checker, key), key_span)
-    begin(checker, walked.replaced(most=1, wanted=key))
+        key = _number_key(checker, of_entry, referent(checker, key), key_span)
+    if _is_of_element(key):
+        what = "the key is in an element of a container that is walked"
+        help = "fetch the key, and look it up, in two traces"
+        raise reject("FC0314", what, key_span, "not known before", help=help)
+    begin(checker, walked.replaced(most=1, key=of_entry, wanted=key), base)
     return value
 
 

@@ -155,11 +155,16 @@ class _Reader:
         return calculate("and", calculate("rsh", word, first - 8 * byte), (1 << width) - 1)
 
     def text(self, parts: TextParts, when: Term | None) -> tuple[Term, Term]:
-        """Where a string begins, and how many bytes it has."""
+        """Where a string begins, and how many bytes it has: of a null reference all bits are 1."""
         if parts.long is None:
             data, moved = pointer(self._site, parts.data)
             start = calculate("add", self._word(data, when), (moved + parts.lead) & MASK)
-            return start, calculate("mul", self.number(parts.length, when), parts.unit)
+            at = where(self._site, parts.length)
+            if not (isinstance(at, Memory) and isinstance(at.base, Deref)):
+                return start, calculate("mul", self.number(parts.length, when), parts.unit)
+            there = converted(self._word(at.base, when), TRUTH).term
+            length = self.number(parts.length, there if when is None else both(when, there))
+            return start, Chosen(there, calculate("mul", length, parts.unit), MASK)
         flag, long = parts.long
         is_long = converted(self.number(flag, when), TRUTH).term
         short = self.text(parts.replaced(long=None), when)

@@ -16,6 +16,7 @@ from fetchc.check.walks import (
     Windowed,
     offset,
 )
+from fetchc.diag.diagnostic import reject
 from fetchc.ir.fetch import Calculated, Chosen, Cursor, Deref, Part, Walk
 from fetchc.lower.element_addresses import numeral
 from fetchc.lower.fetches import (
@@ -25,6 +26,7 @@ from fetchc.lower.fetches import (
     where,
 )
 from fetchc.lower.map_keys import compared
+from fetchc.lower.walks_within import NotOfEntry, within_entry
 from fetchc.program.types import PointerType
 from fetchc.record import assert_never
 
@@ -48,6 +50,18 @@ def walk(checker: Checker, walked: Walked) -> Walk:
 
     Raises CompileError where the container itself cannot be fetched.
     """
+    found = _of_container(checker, walked)
+    if walked.within is None:
+        return found
+    outer = walk(checker, walked.within)
+    try:
+        return within_entry(outer, found)
+    except NotOfEntry:
+        what = "where the container is depends on more than the element that it is in"
+        raise reject("FC0314", what, walked.span, "cannot be walked") from None
+
+
+def _of_container(checker: Checker, walked: Walked) -> Walk:
     match walked.way:
         case Linked() as way:
             return _Rounds(checker, walked).linked(way)

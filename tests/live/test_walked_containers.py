@@ -154,6 +154,8 @@ struct all {
     std::unique_ptr<linked> head; std::string keys[3]; short number;
     std::stack<int, std::vector<int>> st; std::map<long, long> ll;
     std::list<const char *> lt; std::set<const char *> ts; std::vector<const char *> vt;
+    std::map<std::string, std::map<long, long>> nn;
+    std::unordered_map<int, std::unordered_map<std::string, pair_of>> nu;
 };
 __attribute__((noinline, noipa)) void look(all &a) { asm volatile("" : : "r"(&a) : "memory"); }
 static std::ostream *out;
@@ -170,7 +172,9 @@ template <class K, class V> static void put(const std::pair<K, V> &p)
 }
 template <class T> static void all_of(const char *name, const T &c)
 {
-    *out << '"' << name << "\": [";
+    *out << '"';
+    for (const char *at = name; *at; at++) { if (*at == '"') *out << '\\'; *out << *at; }
+    *out << "\": [";
     bool more = false;
     for (auto &one : c) { if (more) *out << ", "; more = true; put(one); }
     *out << "]";
@@ -206,6 +210,8 @@ int main(int, char **words)
         }
         for (auto &text : a.l)
             a.lt.push_back(text.c_str()), a.ts.insert(text.c_str()), a.vt.push_back(text.c_str());
+        for (int n = 0; n < many; n++) a.nn[std::string(n % 9, 'n')][n] = n, a.nu[n]["u"] = {n, ""};
+        a.nn["ll"] = a.ll, a.nu[7] = a.u;
         a.number = (int)(pick() % (2 * many + 1)) - many;
         file << "{";
         all_of("a.m[:]", a.m); file << ", "; all_of("a.r[:].x", a.r); file << ", ";
@@ -241,6 +247,15 @@ int main(int, char **words)
                 else if (!which && in_r != a.r.end()) file << in_r->second.x;
                 else file << "null";
             }
+        auto in_nn = a.nn["ll"].find(a.number - 1); auto in_nu = a.nu[7].find("ccc");
+        file << ", \"a.nn[\\\"ll\\\"][a.number-1]\": ";
+        if (in_nn != a.nn["ll"].end()) put(in_nn->second); else file << "null";
+        file << ", \"a.nu[7][\\\"ccc\\\"].x\": ";
+        if (in_nu != a.nu[7].end()) put(in_nu->second); else file << "null";
+        file << ", "; all_of("a.nn[\"ll\"][:7]", a.nn["ll"]);
+        file << ", \"a.s[a.number]\": ";
+        if (a.s.count(a.number)) put(a.number); else file << "null";
+        file << ", \"a.us[3]\": " << (a.us.count(3) ? "3" : "null");
         file << ", \"a.m[a.number]\": ";
         if (a.m.count(a.number)) put(a.m[a.number]); else file << "null";
         file << ", \"a.m[3]\": ";
@@ -295,6 +310,8 @@ type others struct {
 	paths map[string]int
 	path  string
 	key   int32
+	by    map[string]map[int32]*point
+	which string
 }
 
 func main() {
@@ -317,7 +334,7 @@ func main() {
 			w, v = map[wide]int8{}, map[string]wide{}
 		}
 		o := &others{map[string]struct{}{}, map[int]interface{}{}, nil, nil, map[int][3]int16{},
-			map[string]int{}, "", 0}
+			map[string]int{}, "", 0, map[string]map[int32]*point{"p": p, "nil": nil}, "p"}
 		many := 0
 		if call > 1 {
 			many = random.Intn(1 << uint(call+1))
@@ -346,6 +363,12 @@ func main() {
 			n := picks.Intn(many)
 			o.path = strings.Repeat("n"+strconv.Itoa(n), n%9+picks.Intn(2))
 			o.key = int32(picks.Intn(2*many) - many)
+		}
+		for n := 0; n < many%30; n++ {
+			o.by["n"+strconv.Itoa(n)] = map[int32]*point{o.key: {n, "one"}}
+		}
+		if many%2 == 1 {
+			o.which = "n" + strconv.Itoa(many/2)
 		}
 		a, b, c, d := []entry{}, []entry{}, []entry{}, []entry{}
 		for k, v := range m {
@@ -413,6 +436,22 @@ func main() {
 		if v, ok := p[o.key+1]; ok {
 			said["p[o.key+1].Name"] = v.Name
 		}
+		for label, k := range map[string]string{"o.set[\"n7\"]": "n7", "o.set[o.path]": o.path} {
+			said[label] = nil
+			if _, ok := o.set[k]; ok {
+				said[label] = k
+			}
+		}
+		for label, name := range map[string]string{
+			"o.by[\"p\"][o.key].Name": "p", "o.by[o.which][-7].Name": o.which,
+			"o.by[\"nil\"][3].Name": "nil", "o.by[\"none\"][3].Name": "none"} {
+			key := map[bool]int32{true: -7, false: o.key}[label[:6] == "o.by[o"]
+			said[label] = nil
+			if v, ok := o.by[name][key]; ok {
+				said[label] = v.Name
+			}
+		}
+		said["o.by[\"p\"][:99].Name"] = b
 		said["p[-7].Name"] = nil
 		if v, ok := p[-7]; ok {
 			said["p[-7].Name"] = v.Name
@@ -426,7 +465,7 @@ func main() {
 
 MAPS_OF_GO = frozenset(
     ("m[:]", "p[:99].Name", "q[:]", "s[:5]", "w[:12]", "v[:].B[7]", "o.set[:]", "o.rows[:][2]")
-) | {"o.parts[1][:5]", "o.held[:9].(string)"}
+) | {"o.parts[1][:5]", "o.held[:9].(string)", 'o.by["p"][:99].Name'}
 
 RUST = r"""
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, LinkedList, VecDeque};
@@ -435,7 +474,9 @@ use std::io::Write;
 pub struct Point { x: i64, name: String }
 pub enum Sum { Number(i64), Name(String) }
 #[inline(never)]
-fn look(m: &HashMap<u32, Point>, s: &HashSet<String>, n: &HashMap<String, i64>, v: &Vec<Point>, b: &BTreeMap<u16, String>, e: &(HashMap<i128, i64>, Option<HashMap<u32, Sum>>, BTreeSet<i64>, String, u16, VecDeque<Point>, LinkedList<String>)) -> usize {
+fn look(m: &HashMap<u32, Point>, s: &HashSet<String>, n: &HashMap<String, i64>, v: &Vec<Point>, b: &BTreeMap<u16, String>, e: &(HashMap<i128, i64>, Option<HashMap<u32, Sum>>, BTreeSet<i64>, String, u16, VecDeque<Point>, LinkedList<String>, HashMap<u32, BTreeMap<u16, i64>>, BTreeMap<u16, HashMap<String, i64>>)) -> usize {
+    let e_more = e.7.len() + e.8.len();
+    e_more +
     e.0.len() + e.1.is_some() as usize + b.len() + e.2.len() + e.5.len() + e.6.len() + m.len() + s.len() + n.len() + v.len()
 }
 fn joined<T: Display>(all: impl Iterator<Item = T>) -> String {
@@ -474,9 +515,14 @@ fn main() {
         let o = if call == 2 { None } else { Some(h) };
         let held = match &o { None => "{\"variant\": \"None\"}".to_string(), Some(h) => joined(h.iter().map(|(k, one)| pair(k, match one { Sum::Number(_) => "{\"variant\": \"Number\"}".to_string(), Sum::Name(text) => quoted(text) }))) };
         let of = |key: &str| n.get(key).map_or("null".to_string(), |one| one.to_string());
+        let (mut x, mut y) = (HashMap::new(), BTreeMap::new());
+        for i in 0..many as u32 {
+            x.insert(i, (0..3 * i as u16).map(|one| (one, one as i64)).collect::<BTreeMap<_, _>>());
+            y.insert(i as u16, (0..i).map(|one| (format!("k{}", one), one as i64)).collect::<HashMap<_, _>>());
+        }
         let (key, number) = (format!("k{}", random(2 * many + 1)), random(2 * many + 1) as u16);
         let (in_n, in_b) = (of(&key), b.get(&number).map_or("null".to_string(), |one| quoted(one)));
-        writeln!(out, "{{\"m[:]\": {}, \"m[:7].name\": {}, \"s[:]\": {}, \"n[:99]\": {}, \"list(v, 40).name\": {}, \"n[\\\"k3\\\"]\": {}, \"m[5].x\": {}, \"b[:]\": {}, \"e.2[:70]\": {}, \"b[4]\": {}, \"e.0[-2]\": {}, \"e.0[3]\": {}, \"e.1.Some.0[:].Name.0\": {}, \"e.6[:]\": {}, \"list(e.5, 40)\": {}, \"e.5[:].x\": {}, \"n[e.3]\": {}, \"b[e.4]\": {}}}",
+        writeln!(out, "{{\"m[:]\": {}, \"m[:7].name\": {}, \"s[:]\": {}, \"n[:99]\": {}, \"list(v, 40).name\": {}, \"n[\\\"k3\\\"]\": {}, \"m[5].x\": {}, \"b[:]\": {}, \"e.2[:70]\": {}, \"b[4]\": {}, \"e.0[-2]\": {}, \"e.0[3]\": {}, \"e.1.Some.0[:].Name.0\": {}, \"e.6[:]\": {}, \"list(e.5, 40)\": {}, \"e.5[:].x\": {}, \"n[e.3]\": {}, \"b[e.4]\": {}, \"s[\\\"s3\\\"]\": {}, \"e.2[-2]\": {}, \"e.7[5][e.4]\": {}, \"e.8[4][\\\"k3\\\"]\": {}}}",
             joined(m.iter().map(|(k, p)| pair(k, format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name))))),
             joined(m.iter().map(|(k, p)| pair(k, quoted(&p.name)))),
             joined(s.iter().map(|one| quoted(one))),
@@ -486,8 +532,11 @@ fn main() {
             joined(b.iter().map(|(k, one)| pair(k, quoted(one)))), joined(t.iter()),
             b.get(&4).map_or("null".to_string(), |one| quoted(one)),
             w.get(&-2).map_or("null".to_string(), |one| one.to_string()), w.get(&3).map_or("null".to_string(), |one| one.to_string()), held,
-            joined(l.iter().map(|one| quoted(one))), joined(d.iter().map(|p| format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name)))), joined(d.iter().map(|p| p.x)), in_n, in_b).unwrap();
-        look(&m, &s, &n, &v, &b, &(w, o, t, key, number, d, l));
+            joined(l.iter().map(|one| quoted(one))), joined(d.iter().map(|p| format!("{{\"x\": {}, \"name\": {}}}", p.x, quoted(&p.name)))), joined(d.iter().map(|p| p.x)), in_n, in_b,
+            s.get("s3").map_or("null".to_string(), |one| quoted(one)), t.get(&-2).map_or("null".to_string(), |one| one.to_string()),
+            x.get(&5).and_then(|one| one.get(&number)).map_or("null".to_string(), |one| one.to_string()),
+            y.get(&4).and_then(|one| one.get("k3")).map_or("null".to_string(), |one| one.to_string())).unwrap();
+        look(&m, &s, &n, &v, &b, &(w, o, t, key, number, d, l, x, y));
     }
 }
 """  # noqa: E501
@@ -506,7 +555,7 @@ using System.Runtime.CompilerServices;
 public struct Point { public int X; public string Name; }
 public class Program {
     [MethodImpl(MethodImplOptions.NoInlining)]
-    public static int Look(Dictionary<string, int> d, Dictionary<short, Point> p, HashSet<string> s, List<Point> l, Queue<string> q, Stack<int> t, ArraySegment<Point> a, string k, int i) {
+    public static int Look(Dictionary<string, int> d, Dictionary<short, Point> p, HashSet<string> s, List<Point> l, Queue<string> q, Stack<int> t, ArraySegment<Point> a, string k, int i, Dictionary<string, Dictionary<short, Point>> x) {
         return q.Count + t.Count + a.Count + d.Count + p.Count + s.Count + l.Count;
     }
     static string T(string text) { return text == null ? "null" : "\"" + text + "\""; }
@@ -529,6 +578,7 @@ public class Program {
                     if (random.Next(3) == 0) p.Remove((short)(random.Next(2 * many) - many));
                 }
                 string key = "k\u00fc" + random.Next(2 * many + 1); int index = random.Next(2 * many + 1) - many;
+                var x = new Dictionary<string, Dictionary<short, Point>> { { "p", p }, { key, new Dictionary<short, Point>() }, { "null", null } };
                 int found; Point point; var a = new ArraySegment<Point>(l.ToArray(), many / 3, many - many / 2);
                 file.WriteLine("{" + string.Join(", ", new[] {
                     "\"d[:]\": " + All(d.Select(one => Pair(T(one.Key), one.Value))),
@@ -537,12 +587,15 @@ public class Program {
                     "\"q[:40]\": " + All(q.Select(T)), "\"list(t)\": " + All(t.Select(one => one.ToString())), "\"a[:].X\": " + All(a.Select(one => one.X.ToString())),
                     "\"s[:99]\": " + All(s.Select(T)), "\"list(l, 40)\": " + All(l.Select(P)),
                     "\"d[\\\"k\u00fc7\\\"]\": " + (d.TryGetValue("k\u00fc7", out found) ? found.ToString() : "null"),
+                    "\"s[\\\"s7\\\"]\": " + (s.Contains("s7") ? "\"s7\"" : "null"),
                     "\"d[k]\": " + (d.TryGetValue(key, out found) ? found.ToString() : "null"),
                     "\"p[(short)i].X\": " + (p.TryGetValue((short)index, out point) ? point.X.ToString() : "null"),
+                    "\"x[\\\"p\\\"][(short)i].X\": " + (p.TryGetValue((short)index, out point) ? point.X.ToString() : "null"),
+                    "\"x[k][3].X\": null",
                     "\"p[-3].X\": " + (p.TryGetValue(-3, out point) ? point.X.ToString() : "null"),
                 }) + "}");
                 file.Flush();
-                Look(d, p, s, l, q, t, a, key, index);
+                Look(d, p, s, l, q, t, a, key, index, x);
             }
     }
 }
@@ -829,6 +882,7 @@ def test_the_interpreter_finds_the_same_in_the_memory_of_the_program(
     source.write_text(CPP)
     subprocess.run(["g++", "-g", "-O1", "-o", path, source], check=True)
     labels = ["a.m[:]", "a.mm[:7]", "a.s[:100]", "a.l[:]", "a.d[:].x", "a.u[:].x", "list(a.vs)"]
+    labels += ['a.nn["ll"][:7]', 'a.nn["ll"][a.number-1]', 'a.nu[7]["ccc"].x']
     probe = fetchc.open(str(path)).probe("look")
     with BpfSession() as session:
         plan = probe.plan([probe.asked(label) for label in labels], session.group, "look")
@@ -851,7 +905,7 @@ def test_the_interpreter_finds_the_same_in_the_memory_of_the_program(
         label: type(value) for label, value in last.args.items()
     }
     whole = json.loads(wanted)
-    assert all(len(whole[label]) > 20 and last.args[label] for label in labels)
+    assert all(len(whole[label]) > 20 and last.args[label] for label in labels[:7])
     assert not compared(
         {"args": last.args, "faults": []}, {"a.s[:100]": whole["a.s[:100]"]}, frozenset()
     )
