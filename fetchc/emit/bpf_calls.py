@@ -280,6 +280,6 @@ def entry_code(call: Call, target: Target) -> Code:
     asm = Assembler()
     asm.move(CONTEXT, R1)
     emitter = CallEmitter(call, target, asm)
-    emitter.only_threads()
+    emitter.only_recorded()
     emitter.begin()
     return Code(asm.instructions(), ())

@@ -125,7 +125,7 @@ class _RecordEmitter(StepEmitter):
     ) -> Code:
         asm = self._asm
         asm.move(CONTEXT, R1)
-        self.only_threads()
+        self.only_recorded()
         if call is not None and entering:
             if not CallEmitter(call, self._target, asm).begin():
                 return Code(asm.instructions(), ())

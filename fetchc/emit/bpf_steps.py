@@ -63,6 +63,7 @@ __all__ = [
     "FOLLOWED",
     "NOWHERE",
     "PROBED",
+    "STOPPED",
     "THREADS",
     "WAITING",
     "Code",
@@ -102,15 +103,18 @@ class Point(Record):
 class Maps(Record):
     """File descriptors of maps: the ring buffer, the array whose number counts the lost records.
 
-    ``threads`` is an array of one value, which has :data:`THREADS` bytes: that of a thread's number
-    is :data:`FOLLOWED` where it is to be recorded, :data:`WAITING` where it is to be once it
-    executes a program. None: all are.
+    In that array :data:`STOPPED` says whether hits are recorded. ``threads`` is an array of one
+    value, which has :data:`THREADS` bytes: that of a thread's number is :data:`FOLLOWED` where it
+    is to be recorded, :data:`WAITING` where it is to be once it executes a program. None: all are.
     """
 
     ring: int
     lost: int
     threads: int | None = None
 
+
+STOPPED = 16
+"""Where in the array of counters the 64 bits are that are 0 while the session runs."""
 
 THREADS = 1 << 22
 """PID_MAX_LIMIT of a kernel of 64 bits: more than any thread's number."""
@@ -276,12 +280,22 @@ class StepEmitter:
         for word in range(-(-self._program.faults // 64)):
             self._asm.store_constant(R8, self._program.faults_at + WORD * word, 0, WORD)
 
-    def only_threads(self) -> None:
-        """End the program in a thread that is not to be recorded."""
+    def only_recorded(self) -> None:
+        """End the program where the session does not run, or does not follow the thread.
+
+        So all probes of a session begin and stop at once. Links do so one after the other: entries
+        would be noted without their returns, and a return whose entry is no longer noted could find
+        that of an older call, which had none.
+        """
+        asm, running, known = self._asm, self._asm.fresh(), self._asm.fresh()
+        asm.map_value(R1, self._target.maps.lost, STOPPED)
+        asm.load(R1, R1, 0, WORD)
+        asm.jump_if("eq", R1, 0, running)
+        asm.end()
+        asm.place(running)
         threads = self._target.maps.threads
         if threads is None:
             return
-        asm, known = self._asm, self._asm.fresh()
         asm.call(self._helpers["get_current_pid_tgid"])
         thread_byte(asm, threads, R0)
         asm.load(R0, R1, 0, 1)

@@ -54,8 +54,10 @@ static void *work(void *unused)
     }
     return 0;
 }
-int main(void)
+int main(int count, char **words)
 {
+    while (count > 1) // until it is killed
+        down(0);
     pthread_t threads[3];
     for (int n = 0; n < 3; n++)
         pthread_create(threads + n, 0, work, 0);
@@ -197,6 +199,21 @@ def test_calls_that_the_map_has_no_room_for_are_counted(
     lost = COUNTS["down"] - counted
     assert f"{lost} calls did not return in time to count" in notes
     assert f"{lost} values that are no numbers" in notes
+
+
+def test_calls_that_go_on_after_the_trace_are_not_said_to_be_forgotten(
+    program: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with subprocess.Popen([program, "on"]) as running:
+        try:
+            done = trace(
+                capfd, "--latency", "--sum", "$latency", "-v", "--json", "--timeout", "200ms",
+                "-f", "down", "-x", program, "-p", str(running.pid),
+            )  # fmt: skip
+        finally:
+            running.kill()
+    assert "the kernel counts" in done.errors
+    assert "did not return in time" not in done.errors
 
 
 def test_intervals_together_are_the_whole(program: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -14,6 +14,7 @@ from fetchc.emit.bpf_calls import FORGOTTEN, Call, entry_code
 from fetchc.emit.bpf_counting import Counted, Entry, key_bytes, keyed_record
 from fetchc.emit.bpf_program import ring_record
 from fetchc.emit.bpf_steps import (
+    STOPPED,
     Maps,
     Point,
     Target,
@@ -184,6 +185,19 @@ def test_a_full_map_is_counted() -> None:
     assert (thread.counted().count, thread.recorded()) == (0, [UNSEEN])
     thread.hit(False, 0, 0x8000, 9000)
     assert (thread.counted().largest, thread.machine.open) == (9.0, {})
+
+
+def test_a_session_that_has_stopped_counts_and_records_nothing() -> None:
+    # Its links end one after the other: the return would find a call that longjmp has left.
+    thread = Thread()
+    thread.hit(True, 0, 0x8000, 100)
+    before = dict(thread.machine.open)
+    thread.machine.lost[STOPPED] = 1
+    thread.hit(True, 0, 0x7FF0, 200)
+    thread.hit(False, 0, 0x8000, 300)
+    thread.hit(False, 0, 0x7FE0, 300)
+    assert thread.machine.open == before
+    assert (thread.counted().count, thread.recorded()) == (0, [])
 
 
 @pytest.mark.parametrize("nanoseconds", [(1 << TIMED_BITS) - 1, 1 << TIMED_BITS])

@@ -57,7 +57,7 @@ class BpfMachine:
     others: Callable[[bytearray, int], None] = lambda memory, place: None
     submitted: list[bytes] = field(default_factory=list)
     discarded: int = 0
-    lost: bytearray = field(default_factory=lambda: bytearray(16))
+    lost: bytearray = field(default_factory=lambda: bytearray(24))
     calls: int = 0
 
     def run(self, instructions: Sequence[Instruction]) -> int:

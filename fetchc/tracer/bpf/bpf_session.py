@@ -16,6 +16,7 @@ from fetchc.emit.bpf_layout import TooLarge
 from fetchc.emit.bpf_program import children_code, ended_code, executed_code, ring_record
 from fetchc.emit.bpf_steps import (
     FOLLOWED,
+    STOPPED,
     THREADS,
     WAITING,
     Maps,
@@ -80,7 +81,7 @@ _ENTRIES = 1 << 14  # of all maps that count together; what is too much for one 
 _LEAST_ENTRIES = 8  # of one map
 _WALKED = 127  # return addresses: kernel.perf_event_max_stack
 _MAPPINGS_KIB = 1024  # of each processor's buffer for changes of mappings
-_COUNTERS = 16  # bytes: records lost, calls forgotten
+_COUNTERS = 24  # bytes: records lost, calls forgotten, whether hits are left out
 _OPEN_CALLS = 1 << 15
 _LONGEST_FIRST = 4  # bytes of an instruction that a function can begin with
 _FEW_LINKS = 8  # of a killed process, which end in less than a second
@@ -136,7 +137,6 @@ class BpfSession(Session):
     def __enter__(self) -> BpfSession:
         self._descriptors: list[int] = []
         self._links: list[int] = []
-        self._of_entries: list[int] = []  # links where calls are noted
         self._threads: int | None = None
         self._followed: mmap.mmap | None = None
         self._calls: tuple[int, int] | None = None  # the map of those that are open, an empty value
@@ -163,7 +163,8 @@ class BpfSession(Session):
                     lift_memory_limit()
                 size = self._ring_map()
                 self._counters = self._map("array", 4, _COUNTERS, 1, shared=True)
-                self._counter_memory = mmap.mmap(self._counters, mmap.PAGESIZE, prot=mmap.PROT_READ)
+                self._counter_memory = mmap.mmap(self._counters, mmap.PAGESIZE)
+                self._set_stopped(True)
                 self._bpf_ring.map(self._ring_file, size)
         except BaseException:
             self.close()
@@ -311,9 +312,10 @@ class BpfSession(Session):
         return Maps(self._ring_file, self._counters, self._threads)
 
     def start(self) -> None:
-        """Load and attach what was added."""
+        """Load and attach what was added, and have all of it record at once."""
         self.entered()
         self._install()
+        self._set_stopped(False)
         self._missed = self._missed_now()  # it is refused now, and not at the end
         self._started = self._running = self._reading = True
 
@@ -364,14 +366,14 @@ class BpfSession(Session):
         self._entries = max(_LEAST_ENTRIES, _ENTRIES // max(1, maps))
         for plan in kernel_plans:
             self._attach_kernel(plan)
-        before = len(self._links), len(self._of_entries)
+        before = len(self._links)
         for group, points in groups.items():
             if "cookies" in self._rules.features:
                 self._attach_group(group, points)
             else:
                 for one in points:
                     self._attach_group(group, [one])
-        added = self._links[before[0] :] + self._of_entries[before[1] :]
+        added = self._links[before:]
         if "uprobe_multi" in self._rules.features and len(added) > _FEW_LINKS:
             self._pinned.add(added)
 
@@ -428,7 +430,7 @@ class BpfSession(Session):
         )
         try:
             opened = probe.attach(self._bpf, loaded, "kprobe_misses" in self._rules.features)
-            self._links_of(group).extend(opened)
+            self._links += opened
             self._of_kernel.append((probe, loaded, opened[0]))
         except OSError as error:
             notes = () if probe.kind in ("event", "tracepoint") else why_absent(line)
@@ -473,14 +475,14 @@ class BpfSession(Session):
         ]
         try:
             if multi:
-                self._links_of(group).extend(
-                    self._bpf.attach_many(program, group.path, attachments, group.returning)
+                self._links += self._bpf.attach_many(
+                    program, group.path, attachments, group.returning
                 )
             else:
                 for one in attachments:
                     cookies = "cookies" in self._rules.features
-                    self._links_of(group).extend(
-                        self._bpf.attach(program, group.path, one, group.returning, cookies)
+                    self._links += self._bpf.attach(
+                        program, group.path, one, group.returning, cookies
                     )
         except OSError as error:
             raise self._refused_point(program, group, points, multi, error) from error
@@ -604,14 +606,14 @@ class BpfSession(Session):
             self._running = False
             self._close_links()
 
-    def _links_of(self, group: _Group) -> list[int]:
-        return self._of_entries if group.entering else self._links
+    def _set_stopped(self, stopped: bool) -> None:
+        if self._counter_memory is not None:
+            struct.pack_into("=Q", self._counter_memory, STOPPED, stopped)
 
     def _close_links(self) -> None:
-        # A return whose entry is no longer noted could find that of an older call, which had none.
+        self._set_stopped(True)
         self._pinned.close()
         close_links(self._links)
-        close_links(self._of_entries)
 
     @property
     def lost(self) -> int:
@@ -649,12 +651,12 @@ class BpfSession(Session):
         if not self._open:
             return
         with shielded():
+            self._open = self._reading = self._running = False
+            self._close_links()
             if self._counter_memory is not None:
                 self._totals = self._counter_memory[:_COUNTERS]
                 self._counter_memory.close()
                 self._counter_memory = None
-            self._open = self._reading = self._running = False
-            self._close_links()
             while self._descriptors:
                 os.close(self._descriptors.pop())
             if self._followed is not None:
