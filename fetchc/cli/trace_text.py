@@ -143,7 +143,7 @@ def _read_later(plan: Plan) -> Container[str]:
 
 
 # The values of a line: strings, what was not read, numbers after `=`, `[` and commas.
-_VALUES = re.compile(
+_VALUES = (
     r"""(?P<text>"(?:[^"\\]|\\.)*"…?)|(?P<fault>\(fault\)|\(no address\))"""
     r"""|(?:(?<== )|(?<==)|(?<=[=, \[]\[)|(?<=, ))"""
     r"""(?P<number>-?(?:0x[0-9a-f]+|\d[\d.]*(?:e[+-]?\d+)?)\b)"""
@@ -153,7 +153,11 @@ _SGR = {"text": "32", "fault": "31", "number": "36"}  # colours. Source: ECMA-48
 
 def painted(line: str) -> str:
     """A line with its values in colours: strings green, numbers cyan, what was not read red."""
-    return _VALUES.sub(lambda found: f"\x1b[{_SGR[found.lastgroup or '']}m{found[0]}\x1b[0m", line)
+
+    def colored(found: re.Match[str]) -> str:
+        return f"\x1b[{_SGR[found.lastgroup or '']}m{found[0]}\x1b[0m"
+
+    return re.sub(_VALUES, colored, line)
 
 
 _NARROW = 72  # characters of a value that stays on one line

@@ -676,10 +676,10 @@ def _text(value: Value) -> str | None:
 
 _PAGE = 4096  # event_filter_write() takes less than a page; this is the smallest page
 _LONGEST = 255  # MAX_FILTER_STR_VAL less its NUL
-_KERNEL_NUMBER = re.compile(r"[sux](8|16|32|64)\Z")
-_PLAIN = re.compile(r"[ !#-\[\]-~]*\Z")  # no quote, no backslash, nothing beyond ASCII
+_KERNEL_NUMBER = r"[sux](8|16|32|64)\Z"
+_PLAIN = r"[ !#-\[\]-~]*\Z"  # no quote, no backslash, nothing beyond ASCII
 # Globs: no kernel reads anything but `*`, at one end or both.
-_GLOB = re.compile(r"\*?[ !#-)+->@-Z^-~]*\*?\Z")
+_GLOB = r"\*?[ !#-)+->@-Z^-~]*\*?\Z"
 _WHOLE = ("integer", "duration", "enum", "pointer", "reference", "char", "bool", "symbol")
 
 
@@ -762,7 +762,7 @@ def _term(leaf: Leaf, store: str, condition: Condition) -> Comparison | None:
         if store != "string" or decode.limit is not None:
             return None  # the reader cuts the text, the kernel would compare all of it
         return _kernel_text(leaf.field, symbol, constant)
-    number = _KERNEL_NUMBER.match(store)
+    number = re.match(_KERNEL_NUMBER, store)
     if number is None or decode.kind not in _WHOLE:
         return None
     bits = int(number[1])
@@ -797,4 +797,4 @@ def _kernel_text(field: str, symbol: str, constant: object) -> Comparison | None
     if not isinstance(constant, str) or len(constant) > _LONGEST:
         return None
     allowed = _GLOB if symbol == "~" else _PLAIN
-    return Comparison(field, symbol, constant) if allowed.match(constant) else None
+    return Comparison(field, symbol, constant) if re.match(allowed, constant) else None

@@ -147,9 +147,8 @@ def _first_namespace() -> bool:
 # about the very line is looked at. Source: Documentation/trace/ftrace.rst; before Linux 5.2 there
 # is no such file, and some refusals are logged nowhere.
 
-_ENTRY = re.compile(
-    r"^\[[ \d.]+\] \w+: error: (?P<said>.*)\n  Command: (?P<command>.*)\n(?P<caret> *\^)\n?",
-    re.MULTILINE,
+_ENTRY = (
+    r"(?m)^\[[ \d.]+\] \w+: error: (?P<said>.*)\n  Command: (?P<command>.*)\n(?P<caret> *\^)\n?"
 )
 _INDENT = len("  Command: ")
 # What the kernel's words mean, where they are bare or mislead. Texts: kernel/trace/trace_probe.h.
@@ -213,7 +212,7 @@ def _logged(tracefs: Tracefs, command: str) -> tuple[str, Label | None]:
         log = tracefs.read("error_log")
     except OSError:
         return "", None
-    entries = [each for each in _ENTRY.finditer(log) if each["command"].rstrip() == command]
+    entries = [each for each in re.finditer(_ENTRY, log) if each["command"].rstrip() == command]
     if not entries:
         return "", None
     message, caret = entries[-1]["said"], len(entries[-1]["caret"]) - 1 - _INDENT
