@@ -133,8 +133,8 @@ def _condition(probe: Probe, text: str, format: str, output: Output) -> Argument
 
     try:
         condition = probe.compile(text, computes=True)
-    except CompileError as refused:
-        refused.text = text
+    except CompileError as refusal:
+        refusal.text = text
         raise
     settled = _settled(format)
     output.diagnostics([one for one in condition.warnings if one.code not in settled], text)
