@@ -208,6 +208,7 @@ def _assume_has_value(
 # Properties that are no fields: read where the getter returns a field, else refused.
 
 _SHOWN = 3  # classes that a note lists
+_FIELDS = 6  # fields that a help lists
 
 
 def _property(checker: Checker, holder: Typed, name: str) -> Property | None:
@@ -269,12 +270,13 @@ def _unknown_type(checker: Checker) -> tuple[str, str]:
 
 
 # ------------------------------------------------------------------------------
-# Collections whose elements are entries of an array; targets/runtime/dotnet has their fields.
+# Collections whose elements are entries of an array, or linked; targets/runtime/dotnet has their
+# fields.
 
 
 def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
     from fetchc.check.indexing import element_at
-    from fetchc.check.walks import MOST, Strided, Walked, cursor
+    from fetchc.check.walks import MOST, Linked, Strided, Walked, cursor, pointer_target
 
     said = _collection(checker, base)
     if said is None:
@@ -284,6 +286,13 @@ def _container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked
     def part(node: Typed, name: str) -> Typed:
         return members.named_member(checker, node, name, span) if name else node
 
+    if said.next:
+        head = part(holder, said.entries)
+        node = pointer_target(checker, head)
+        entry = Pointee(cursor(checker, node, span), node, span)
+        count, version = (part(holder, one) if one else None for one in (said.count, said.version))
+        linked = Linked(head, part(entry, said.next), None, count, version)
+        return part(entry, said.value), Walked(linked, MOST, span)
     first = element_at(checker, part(holder, said.entries), 0, span, span)
     address = Address(first, checker.pointer_to(first.type), span)
     used, count, version = (part(holder, one) for one in (said.used, said.count, said.version))
@@ -303,14 +312,19 @@ def _collection(checker: Checker, base: Typed) -> EntryCollection | None:
 
 def _has_keys(checker: Checker, base: Typed) -> bool:
     said = _collection(checker, base)
-    return said is not None and bool(said.free)  # a hash table
+    return said is not None and bool(said.key or said.free)  # a map, or a hash table
 
 
 def _index_help(checker: Checker, base: Typed, span: Span) -> str:
     resolved = checker.resolved(base.type)
-    if not isinstance(resolved, PointerType) or checker.members_of(resolved.target):
-        return ""
-    return "cast it to the class that the object is of: `((List<int>)e)[0]`"
+    if _collection(checker, base) is not None:
+        return "`e[:]` shows its first elements, `e[:20]` the first 20"
+    reference = resolved if isinstance(resolved, PointerType) else None
+    holder = base.type if reference is None else reference.target
+    fields = [f"`{one.name}`" for one in checker.members_of(holder) if one.name]
+    if fields:
+        return f"fetch one of its fields: {', '.join(fields[:_FIELDS])}"
+    return "cast it to the class that the object is of: `((List<int>)e)[0]`" if reference else ""
 
 
 def _text_parts(checker: Checker, key: Typed) -> TextParts | None:

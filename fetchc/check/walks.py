@@ -93,13 +93,15 @@ class Linked(Record):
     """Elements each of which leads to the next one: ``next`` is that pointer, of the cursor.
 
     They end at NULL, and where the next one is ``stop``, an address (None: the first element).
-    ``count`` is their number, where the container has it.
+    ``count`` is their number, where the container has it; ``version`` is what it counts its changes
+    in.
     """
 
     first: Typed
     next: Typed
     stop: Typed | None
     count: Typed | None
+    version: Typed | None = None
 
 
 class Tree(Record):
@@ -526,7 +528,7 @@ def looked_up(
 
     found = _container(checker, base, span)
     if found is None or not has_keys(checker, referent(checker, base)):
-        help = "a map or a set whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++"
+        help = "a map or a set of Go, Rust or C++, or a `Dictionary` or `HashSet` of .NET"
         if found is not None:
             help = "`c[:]` shows its first elements"
         elif leads_to_container(checker, base):

@@ -174,9 +174,10 @@ class _Rounds:
         here = self._cursor(first if way.stop is None else _unless(first, stop))
         last = self._cursor(stop)
         count = None if way.count is None else self._number(way.count)
+        version = None if way.version is None else self._number(way.version)
         following, offset = pointer(self._site, way.next)
         moved = {here: _unless(_add(_unless_null(following), offset), last)}
-        return self._walk(_equal(here, 0), 1, moved, count)
+        return self._walk(_equal(here, 0), 1, moved, count, version=version)
 
     def strided(self, way: Strided) -> Walk:
         first = self._address(way.first)

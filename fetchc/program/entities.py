@@ -174,12 +174,16 @@ class EntryCollection(Record):
     The first ``used`` of them were in use; ``count`` are. ``version`` counts the changes. An entry
     has the ``key`` of a map and the ``value``; with an empty one it is the value itself. It is free
     where the number ``free``, with ``free_added`` added, is negative; empty: none is.
+
+    With ``next`` there is no array: ``entries`` leads to the first entry, ``next`` of an entry to
+    the next one. ``count`` and ``version`` are empty where the collection has neither.
     """
 
     entries: str
-    used: str
-    count: str
-    version: str
+    used: str = ""
+    count: str = ""
+    version: str = ""
+    next: str = ""
     key: str = ""
     value: str = ""
     free: str = ""

@@ -46,6 +46,8 @@ NEWER = {
     "HashSet.Remove": "HashSet<__Canon>.Remove(__Canon)",
     "DateOnly.ToLongDateString": "DateOnly.ToLongDateString()",
     "TimeOnly.ToLongTimeString": "TimeOnly.ToLongTimeString()",
+    "PriorityQueue": "Decimal.Equals(object)",
+    "OrderedDictionary": "Guid.Equals(object)",
 }
 ENVIRONMENT = {
     "COMPlus_TieredCompilation": "0",  # all of the code stays what it is; up to .NET 5
@@ -107,8 +109,9 @@ def traced(
         library = f"{words[0]}:System.Private.CoreLib"
     where = ["-x", library, "-f", function, "--format", "jsonl"]
     settings = [f"{name}={value}" for name, value in ENVIRONMENT.items()]
-    # Where a type has the assembly's own name: that of the program is beside it.
-    where += ["--reference", str(program.parent)]
+    # Where a type has the assembly's own name: that of the program is beside it. The core library
+    # refers to no other one of the runtime.
+    where += ["--reference", str(program.parent), "--reference", str(runtime)]
     found = trace(capfd, *expressions, *where, "--", "env", *settings, *words)
     assert found.status == 0, found.errors
     printed = expected(method, found.program)

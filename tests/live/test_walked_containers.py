@@ -548,6 +548,7 @@ TABLES_OF_RUST = frozenset(("m[:]", "m[:7].name", "s[:]", "n[:99]", "e.1.Some.0[
 
 CSHARP = r"""
 using System;
+using System.Collections.Concurrent;
 using System.Collections.Generic;
 using System.IO;
 using System.Linq;
@@ -555,7 +556,7 @@ using System.Runtime.CompilerServices;
 public struct Point { public int X; public string Name; }
 public class Program {
     [MethodImpl(MethodImplOptions.NoInlining)]
-    public static int Look(Dictionary<string, int> d, Dictionary<short, Point> p, HashSet<string> s, List<Point> l, Queue<string> q, Stack<int> t, ArraySegment<Point> a, string k, int i, Dictionary<string, Dictionary<short, Point>> x) {
+    public static int Look(Dictionary<string, int> d, Dictionary<short, Point> p, HashSet<string> s, List<Point> l, Queue<string> q, Stack<int> t, ArraySegment<Point> a, LinkedList<Point> n, ConcurrentStack<string> c, string k, int i, Dictionary<string, Dictionary<short, Point>> x) {
         return q.Count + t.Count + a.Count + d.Count + p.Count + s.Count + l.Count;
     }
     static string T(string text) { return text == null ? "null" : "\"" + text + "\""; }
@@ -577,6 +578,7 @@ public class Program {
                     q.Enqueue("q" + k); t.Push(k); if (random.Next(3) == 0) { q.Dequeue(); t.Pop(); }
                     if (random.Next(3) == 0) p.Remove((short)(random.Next(2 * many) - many));
                 }
+                var linked = new LinkedList<Point>(l.Where(one => one.X % 3 != 0)); var pushed = new ConcurrentStack<string>(q);
                 string key = "k\u00fc" + random.Next(2 * many + 1); int index = random.Next(2 * many + 1) - many;
                 var x = new Dictionary<string, Dictionary<short, Point>> { { "p", p }, { key, new Dictionary<short, Point>() }, { "null", null } };
                 int found; Point point; var a = new ArraySegment<Point>(l.ToArray(), many / 3, many - many / 2);
@@ -585,6 +587,7 @@ public class Program {
                     "\"p[:70].Name\": " + All(p.Select(one => Pair(one.Key, T(one.Value.Name)))),
                     "\"p[:]\": " + All(p.Select(one => Pair(one.Key, P(one.Value)))),
                     "\"q[:40]\": " + All(q.Select(T)), "\"list(t)\": " + All(t.Select(one => one.ToString())), "\"a[:].X\": " + All(a.Select(one => one.X.ToString())),
+                    "\"n[:].Name\": " + All(linked.Select(one => T(one.Name))), "\"list(n, 7)\": " + All(linked.Select(P)), "\"c[:]\": " + All(pushed.Select(T)),
                     "\"s[:99]\": " + All(s.Select(T)), "\"list(l, 40)\": " + All(l.Select(P)),
                     "\"d[\\\"k\u00fc7\\\"]\": " + (d.TryGetValue("k\u00fc7", out found) ? found.ToString() : "null"),
                     "\"s[\\\"s7\\\"]\": " + (s.Contains("s7") ? "\"s7\"" : "null"),
@@ -595,7 +598,7 @@ public class Program {
                     "\"p[-3].X\": " + (p.TryGetValue(-3, out point) ? point.X.ToString() : "null"),
                 }) + "}");
                 file.Flush();
-                Look(d, p, s, l, q, t, a, key, index, x);
+                Look(d, p, s, l, q, t, a, linked, pushed, key, index, x);
             }
     }
 }

@@ -136,6 +136,34 @@ public class Values {
         }
     }
 
+    // By reflection: the library that this is compiled against has neither. Before .NET 9 there is no OrderedDictionary.
+    static void NewerCollections() {
+        Assembly library = Assembly.Load("System.Collections");
+        foreach (string name in new[] { "PriorityQueue", "OrderedDictionary" }) {
+            Type type = library.GetType("System.Collections.Generic." + name + "`2");
+            if (type == null)
+                continue;
+            type = type.MakeGenericType(typeof(string), typeof(int));
+            object held = Activator.CreateInstance(type);
+            string text = "((System.Collections.Generic." + name + "<string, int>)" + (name == "PriorityQueue" ? "value)" : "o)");
+            var add = type.GetMethod(name == "PriorityQueue" ? "Enqueue" : "Add");
+            for (int i = 0; i < 5; i++) {
+                if (name == "PriorityQueue") {
+                    var items = (IEnumerable<ValueTuple<string, int>>)type.GetProperty("UnorderedItems").GetValue(held);
+                    Told(name, text + "[:]", "[" + string.Join(", ", items.Select(one => "{\"Item1\": " + T(one.Item1) + ", \"Item2\": " + one.Item2 + "}")) + "]");
+                } else {
+                    var pairs = ((IEnumerable<KeyValuePair<string, int>>)held).ToList();
+                    Told(name, text + "[:]", "[" + string.Join(", ", pairs.Select(one => "{\"key\": " + T(one.Key) + ", \"value\": " + one.Value + "}")) + "]",
+                        text + "[\\\"k2\\\"]", pairs.Where(one => one.Key == "k2").Select(one => one.Value.ToString()).DefaultIfEmpty("null").First());
+                }
+                (name == "PriorityQueue" ? (Func<object, bool>)Decimal.Zero.Equals : Guid.Empty.Equals)(held);
+                add.Invoke(held, new object[] { "k" + i, 9 - i * i });
+                if (i == 3 && name == "OrderedDictionary")
+                    type.GetMethod("Remove", new[] { typeof(string) }).Invoke(held, new object[] { "k1" });
+            }
+        }
+    }
+
     static void Parts() {
         Func<ReadOnlyMemory<byte>, CancellationToken, ValueTask> write = new MemoryStream().WriteAsync;
         var bytes = new byte[100];
@@ -178,8 +206,10 @@ public class Values {
         Collections();
         Parts();
         PartsOfTexts();
-        if (args.Length > 0)
+        if (args.Length > 0) {
             Newer();
+            NewerCollections();
+        }
         return 0;
     }
 }

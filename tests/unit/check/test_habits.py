@@ -33,7 +33,7 @@ PROBE = fetchc.open(str(fixture("c/layouts/gcc-O2-dwarf5"))).probe("visit", kern
         ),
         (
             'r->list["a"]',
-            "a map or a set whose entries can be walked: of Go, Rust, .NET, libstdc++ or libc++",
+            "a map or a set of Go, Rust or C++, or a `Dictionary` or `HashSet` of .NET",
         ),
         ("*r->in", "it is the object itself: leave the `*` out"),
         # What no other tool has is as before.
