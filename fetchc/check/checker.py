@@ -284,8 +284,9 @@ def _member_of(checker: Checker, base: Typed, node: tree.Member) -> Typed:
 
 
 def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
-    # pkg.Var: a dotted name whose first part is no variable here. The longest prefix that
-    # is one wins at its own node, since members are checked from the outside in.
+    # pkg.Var, Namespace.Type.Enumerator: a dotted name whose first part is no variable here.
+    # The longest prefix that is one wins at its own node, since members are checked from the
+    # outside in.
     words = [node.name]
     base = node.base
     while isinstance(base, tree.Member):
@@ -302,7 +303,9 @@ def _qualified(checker: Checker, node: tree.Member) -> Typed | None:
         return None
     whole = ".".join([base.text, *reversed(words)])
     variable = scope.find_global(checker, whole, None, node.span)
-    return None if variable is None else scope.variable_object(checker, variable, node.span)
+    if variable is None:
+        return scope.enumerator(checker, whole, node.span)
+    return scope.variable_object(checker, variable, node.span)
 
 
 def _index(checker: Checker, node: tree.Index | tree.Range) -> Typed:

@@ -39,7 +39,7 @@ from fetchc.debuginfo.without_dwarf import NoEvidence
 from fetchc.diag.diagnostic import CompileError, DebugInfoError
 from fetchc.program.compiler import compiler_of
 from fetchc.program.entities import EntryCollection, Function
-from fetchc.program.types import VoidType
+from fetchc.program.types import EnumType, VoidType
 from fetchc.quantities import Address, ByteSize, DieOffset, FileOffset, TypeId
 from fetchc.target.dotnet_runtimes import runtime
 
@@ -317,6 +317,18 @@ class DotnetProgram(Placed):
     def types_named(self, name: str, function: Function | None) -> tuple[TypeId, ...]:
         """Types of that name: ``Ns.Type``, ``Type``, ``List<int>``, ``int[]``."""
         return WrittenTypes(self._types, self._assembly, self._references).named(name)
+
+    def enumerators(self, name: str, function: Function | None) -> tuple[tuple[int, TypeId], ...]:
+        """The values of ``Ns.Type.Name``, each with its enumeration, of any assembly's."""
+        kind, _, short = name.replace("::", ".").rpartition(".")
+        found: dict[int, TypeId] = {}
+        for number in self.types_named(kind, function) if kind else ():
+            resolved = self.type(number)
+            if isinstance(resolved, EnumType):
+                for each, value in resolved.enumerators:
+                    if each == short:
+                        found.setdefault(value, number)
+        return tuple(found.items())
 
     def type_names(self) -> Iterator[str]:
         """Names of the types that the image defines, but for generic ones."""

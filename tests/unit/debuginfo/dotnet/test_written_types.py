@@ -48,6 +48,17 @@ def test_a_type_of_an_assembly_that_is_referred_to() -> None:
     assert compiled(*where, "((System.Uri)requestUri)._flags") == own
 
 
+def test_an_enumerator_of_an_assembly_that_is_referred_to() -> None:
+    where = ("System.Net.Http", "HttpClient.GetAsync(Uri, HttpCompletionOption, CancellationToken)")
+    assert compiled(*where, "System.DayOfWeek.Friday") == "\\5:s32"
+    assert compiled(*where, "DayOfWeek.Sunday") == "\\0:s32"
+    assert compiled(*where, "HttpCompletionOption.ResponseHeadersRead") == "\\1:s32"
+    for wrong in ("System.DayOfWeek.Frida", "DayOfWeek", "System.Uri.Friday"):
+        with pytest.raises(CompileError) as refused:
+            compiled(*where, wrong)
+        assert refused.value.diagnostics[0].code == "FC0201"
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [
