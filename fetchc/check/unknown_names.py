@@ -5,7 +5,7 @@ Each says what names there are, and which one may be meant. Off the hot path.
 
 from __future__ import annotations
 
-from fetchc.check.scope import visible
+from fetchc.check.scope import receiver, visible
 from fetchc.check.suggestions import name_meant, nearest
 from fetchc.check.typed_tree import Pointee
 from fetchc.diag.diagnostic import CompileError, Label, reject
@@ -235,7 +235,8 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
     named = [v.name.lstrip("&") for v in visible(site, site.function)]
     # From Go 1.27 on it describes the slots of a string's parts, too (`s.ptr`).
     names = [one for one in named if not one.startswith("~") and "." not in one]
-    close = nearest(name, names)
+    own = _members_of_receiver(checker)
+    close = nearest(name, [*names, *own])
     listed = ", ".join(filter(None, dict.fromkeys(names)))
     if name == "current" and site.program.in_kernel:
         close = ("$current",)  # the name that kernel code has for it
@@ -253,13 +254,29 @@ def refuse_name(checker: Checker, name: str, span: Span) -> CompileError:
         f"no variable `{name}` is visible at `{site.function.name}`",
         span,
         "unknown name",
-        notes=(f"visible here: {listed}" if listed else f"the function has no variables{why}",),
+        notes=(
+            f"visible here: {listed}" if listed else f"the function has no variables{why}",
+            *([f"members of the object, too: {', '.join(own[:_SHOWN])}"] if own else []),
+        ),
         help="; ".join(
             filter(None, (imported and _of_library(*imported), elsewhere, similar, hint))
         )
         or None,
         reason="unknown name",
     )
+
+
+_SHOWN = 12  # members that a note lists
+
+
+def _members_of_receiver(checker: Checker) -> list[str]:
+    # What a method may name without `this`.
+    this = receiver(checker)
+    resolved = None if this is None else checker.resolved(this.type)
+    if not isinstance(resolved, PointerType):
+        return []
+    members = checker.members_of(resolved.target)
+    return [one.name for one in members if one.name.isidentifier() and not one.embedded]
 
 
 def _of_library(needed: tuple[str, ...], path: str) -> str:

@@ -241,8 +241,8 @@ _LARGEST = 4096  # bytes of a record's numbers, as of the kernel's own
 def _must_fit(layout: _Layout, event: str) -> None:
     # What runs the fetches itself has no limit of the kernel's but that of offsets in a record.
     if len(_definable(layout)) < len(layout.fields):
-        why = "the elements are found by eBPF programs, and those need a file"
-        raise reject("FC0314", why, help="ask for their number, or for those with constant indices")
+        why = "code that was compiled at run time has breakpoints, and what one records has no loop"
+        raise reject("FC0314", why, help="ask for the number of elements, or for single ones")
     size = sum([fixed_bytes(fetch.store) for _, fetch in layout.fields])
     if size > _LARGEST:
         what = f"the values of `{event}` take {size} bytes of a record, and it has {_LARGEST}"

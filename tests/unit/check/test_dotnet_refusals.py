@@ -37,6 +37,8 @@ def library() -> fetchc.Program:
             "its getter computes it",
             "is made of",
         ),
+        # Members of the object need no `this`.
+        (VERSION, "_Majr", "members of the object, too: _Major, _Minor, ", "is visible: `_Major`"),
     ],
 )
 def test_refusals(
