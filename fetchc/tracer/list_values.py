@@ -688,9 +688,10 @@ def walked(at: int, inner: Make, counted: bool, path: str) -> Make:
                 values.append(None)
             else:
                 faults.append(f"{path}[{whole}]")
-        elif ended and not changed and many == whole:
+        ended = ended or counted
+        if ended and not changed and len(values) == whole:
             return values
-        return WalkedList(values, whole, ended or counted, changed)
+        return WalkedList(values, whole, ended, changed)
 
     return make
 

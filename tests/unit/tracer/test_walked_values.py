@@ -40,6 +40,8 @@ def record(numbers: list[int], flags: int, whole: int) -> bytes:
         ([], ENDED, 0, True, "[]", []),
         ([1, 2], ENDED, 2, True, "[1, 2]", []),
         ([1, 2], 0, 17, True, "[1, 2, …(of 17)]", []),
+        ([1, 2], 0, 2, True, "[1, 2]", []),
+        ([1], UNREAD, 2, True, "[1, (fault)]", ["v[1]"]),
         ([1, 2], ENDED, 5, False, "[1, 2, …(of 5)]", []),
         ([1, 2], 0, 4096, False, "[1, 2, …(of 4096 or more)]", []),
         ([1, 2], ENDED | CHANGED, 2, True, "[1, 2, (changed meanwhile)]", []),
