@@ -120,6 +120,10 @@ class Assembler:
         """Whether a jump leads to the label; the kernel refuses what none does."""
         return any(wanted == label for _, wanted in self._jumps)
 
+    def branches(self) -> int:
+        """How many jumps there are that a number decides."""
+        return sum([self._listed[at].operation != _JUMP for at, _ in self._jumps])
+
     def _add(
         self,
         operation: int,

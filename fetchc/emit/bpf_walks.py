@@ -5,7 +5,9 @@ A walk is a function of the program, which the kernel calls once a round.
 
 from __future__ import annotations
 
-from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R8, R9
+from copy import copy
+
+from fetchc.emit.bpf_assembler import CONTEXT, FRAME, R0, R1, R2, R3, R4, R8, R9, Assembler
 from fetchc.emit.bpf_layout import (
     WORD,
     TooLarge,
@@ -38,7 +40,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from fetchc.emit.bpf_assembler import Assembler
     from fetchc.emit.bpf_steps import Start, Target
     from fetchc.ir.steps import Program, Step
 
@@ -248,7 +249,7 @@ class Walk:
             return
         # The verifier follows each round.
         again, done = asm.fresh(), asm.fresh()
-        asm.constant(R9, min(loop.rounds, self._followed))
+        asm.constant(R9, min(loop.rounds, self._most_followed()))
         asm.place(again)
         asm.constant(R1, 0)
         asm.move(R2, FRAME)
@@ -258,6 +259,14 @@ class Walk:
         asm.compute_with("add", R9, -1)
         asm.jump_if("ne", R9, 0, again)
         asm.place(done)
+
+    def _most_followed(self) -> int:
+        # Fewer rounds where each has many branches.
+        counted = copy(self)
+        counted._asm = Assembler()
+        counted.function([])
+        branches = max(counted._asm.branches(), _BRANCHES)
+        return max(self._followed * _BRANCHES // branches, 1)
 
     def _forget(self, register: int) -> None:
         # The verifier then knows nothing of the number: one round is to it as another.
@@ -390,10 +399,14 @@ class _EntryEmitter(StepEmitter):
         ranges += [(one.word, one.word + 4) for one in program.blocks]
         ranges.append((program.faults_at, program.size))
         ranges += [(at, at + WORD) for at in self._starts_of_texts()]
+        asm = self._asm
+        asm.constant(R3, 0)  # with one jump: the verifier has a limit for those of all rounds
         for at, size in _words(ranges):
-            self._asm.load(R1, R8, at, size)
-            self._asm.load(R2, other, at, size)
-            self._asm.jump_if_both("ne", R1, R2, label)
+            asm.load(R1, R8, at, size)
+            asm.load(R2, other, at, size)
+            asm.compute("xor", R1, R2)
+            asm.compute("or", R3, R1)
+        asm.jump_if("ne", R3, 0, label)
 
     def _starts_of_texts(self) -> list[int]:
         starts = [self._program.size + one * self._room for one in range(self._program.texts)]
@@ -415,6 +428,7 @@ _LARGER = 8  # a flag that no record is submitted with: a string of an entry has
 _OTHER = 16  # one, too: the second walk finds another entry
 _COMPARED_TEXT = 64  # bytes of a string of an entry, its length besides
 _FOLLOWED = 96  # rounds of all walks, where the verifier follows each: more were refused by 5.10
+_BRANCHES = 42  # of one of these; in all 5.10 bears 8,192, with the memory for as many states
 # The stack of a function is counted in such parts. Source: kernel/bpf/verifier.c,
 # check_max_stack_depth.
 _ROUNDED = 32

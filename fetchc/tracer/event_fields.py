@@ -252,9 +252,7 @@ class Fields:
 
     def of_elements(self, walk: Walk) -> ElementFields:
         """Collects what is fetched of one of the elements that ``walk`` finds."""
-        # A kernel without loops follows each round, and copies by length have too many jumps.
-        most = self._most if self._has_loops() else 0
-        return ElementFields(self._found, self._kernel, self.span, most, walk)
+        return ElementFields(self._found, self._kernel, self.span, self._most, walk)
 
     def of_each(
         self, value: Deref, count: Callable[[], Shape | int | None], each: int

@@ -92,6 +92,7 @@ assert X86 is not None
 VERSIONS = {(5, 8): False, (5, 15): False, (6, 0): True, (6, 18): True}  # whether it may sleep
 POINT = Point(77, 0x1234, False)
 ADDRESS_OF_POINT = fetches.BIAS + POINT.offset
+_ALWAYS = 0x05, 0x85, 0x95  # a jump without a condition, a call, the end of a function
 
 
 def sound(listed: Sequence[Fetch]) -> list[tuple[str, Fetch]]:
@@ -306,6 +307,23 @@ def test_a_walk_is_recorded_as_the_steps_say(
     except TooLarge:
         return
     assert unlike(program, data, expected(program, seed, version)) == ""
+
+
+def test_a_round_with_strings_has_few_jumps() -> None:
+    # Linux 5.10 follows up to 96 rounds, in which it bears 8,192 jumps.
+    texts = [Contents(Deref(Cursor(1), 16 * n), Part(Cursor(1), 16 * n + 8, 8), 256)
+             for n in range(6)]  # fmt: skip
+    fields = tuple([(f"e{n}", Fetch(one, Text())) for n, one in enumerate(texts)])
+    link = Part(Cursor(1), 8, 8)
+    walk = Walk((Register("di"),), Calculated("eq", Cursor(1), 0), 1, (), (link,),
+                None, None, None, fields, 6, 96, True)  # fmt: skip
+    program = steps_of([("walk", Fetch(walk, Word()))], "sp", "ax")
+    assert X86 is not None
+    code = ring_record(program, X86, bpf_rules((5, 10)), Maps(5, 6), POINT, False, False)
+    first, *_ = [*code.functions[1:], len(code.instructions)]
+    a_round = code.instructions[code.functions[0] : first]
+    jumps = [one for one in a_round if one.operation & 7 == 5 and one.operation not in _ALWAYS]
+    assert 6 * 2 < len(jumps) < 8192 // 96
 
 
 @pytest.mark.parametrize(
