@@ -40,11 +40,6 @@ _MEBIBYTES = 512  # programs of Rust are large
 _SEED = "3"
 _TOGETHER = 4  # expressions of one trace; of one where the kernel follows each round
 
-
-# Without loops arrays in elements are cut. Of the second one 5.10's verifier follows too many
-# instructions.
-_WITH_LOOPS = ("list(h->items, item, link).box", "o.parts")
-
 _RUST = RUST.replace("fn look(", "#[no_mangle] pub fn look(")
 _RUST_ARM64 = KERNELS / "rust-arm64/usr"
 
@@ -57,49 +52,47 @@ class _Program(NamedTuple):
     files: dict[str, bytes]
 
 
-def _programs(kernel: LabKernel, folder: Path) -> dict[str, _Program]:
-    found: dict[str, _Program] = {}
+_PROGRAMS = ("lists", "containers", "rust", "go1.15", "go1.27", "dotnet")
 
-    def add(name: str, function: str, content: bytes) -> None:
-        found[name] = _Program(function, (f"/{name}",), {name: content})
 
-    for name, source in (("lists.c", C), ("containers.cc", CPP), ("main.rs", _RUST)):
-        (folder / name).write_text(source)
+def _program(name: str, kernel: LabKernel, folder: Path) -> _Program:
+    """The program ``name``, for a guest; the test is skipped where it cannot be made."""
     machine = kernel.machine
     arm = machine.name != os.uname().machine
-    add("lists", "look", built(machine, folder / "lists.c", "-g", "-O1", "-w"))
-    compiler = machine.compiler.replace("gcc", "g++")
-    require(compiler)
-    command = [compiler, "-static", "-g", "-O1", "-w"]
-    add("containers", "look", made([*command, folder / "containers.cc"], folder / "containers"))
-    # Debian's compiler, of which there is the library for arm64, too. Parameters are in registers
-    # at the entry: to find a later point takes a disassembler.
-    command = [
-        "/usr/bin/rustc",
-        "-O",
-        "--edition",
-        "2021",
-        "-g",
-        "-C",
-        "target-feature=+crt-static",
-    ]
-    if arm:
-        command += ["--target", "aarch64-unknown-linux-gnu", "--sysroot", str(_RUST_ARM64)]
-        command += ["-C", f"linker={machine.compiler}"]
-    if Path(command[0]).exists() and (_RUST_ARM64.is_dir() or not arm):
-        add("rust", "look", made([*command, folder / "main.rs"], folder / "rust"))
-    for version in ("1.15", "1.27"):
-        program = go_program(folder / version, version, GO, kernel.label.partition("-")[0])
-        add(f"go{version}", "main.look", program.read_bytes())
-    if not arm:  # another machine's Mono would have to compile there, which takes minutes
+    if name == "lists":
+        (folder / "lists.c").write_text(C)
+        content = built(machine, folder / "lists.c", "-g", "-O1", "-w")
+        return _Program("look", ("/lists",), {name: content})
+    if name == "containers":
+        (folder / "containers.cc").write_text(CPP)
+        compiler = machine.compiler.replace("gcc", "g++")
+        require(compiler)
+        command = [compiler, "-static", "-g", "-O1", "-w", str(folder / "containers.cc")]
+        return _Program("look", ("/containers",), {name: made(command, folder / name)})
+    if name == "rust":
+        (folder / "main.rs").write_text(_RUST)
+        # Debian's compiler, of which there is the library for arm64, too. Parameters are in
+        # registers at the entry: to find a later point takes a disassembler.
+        command = ["/usr/bin/rustc", "-O", "--edition", "2021", "-g"]
+        command += ["-C", "target-feature=+crt-static", str(folder / "main.rs")]
+        if arm:
+            command += ["--target", "aarch64-unknown-linux-gnu", "--sysroot", str(_RUST_ARM64)]
+            command += ["-C", f"linker={machine.compiler}"]
+        require(command[0])
+        if arm and not _RUST_ARM64.is_dir():
+            pytest.skip("no library of Rust for arm64: `.ci/lab --all` brings it")
+        return _Program("look", ("/rust",), {name: made(command, folder / name)})
+    if name == "dotnet":
+        if arm:
+            pytest.skip("another machine's Mono would have to compile there, which takes minutes")
         (folder / "drawn.cs").write_text(CSHARP)
         program = ahead_of_time(folder / "drawn.cs", folder / "drawn.exe")
         code = program.with_suffix(".exe.so")
-        content = {one.name: one.read_bytes() for one in (program, code)}
-        found["dotnet"] = _Program(
-            "Program.Look", ("/usr/bin/mono", "/drawn.exe"), content | _mono()
-        )
-    return found
+        own = {one.name: one.read_bytes() for one in (program, code)}
+        return _Program("Program.Look", ("/usr/bin/mono", "/drawn.exe"), own | _mono())
+    version = name.removeprefix("go")
+    program = go_program(folder / version, version, GO, kernel.label.partition("-")[0])
+    return _Program("main.look", (f"/{name}",), {name: program.read_bytes()})
 
 
 def _mono() -> dict[str, bytes]:
@@ -117,13 +110,6 @@ def _mono() -> dict[str, bytes]:
 def made(command: Sequence[str | Path], program: Path) -> bytes:
     subprocess.run([*command, "-o", program], check=True, capture_output=True)
     return program.read_bytes()
-
-
-def merged(content: dict[str, bytes], programs: dict[str, _Program]) -> dict[str, bytes]:
-    """All files of a guest."""
-    for one in programs.values():
-        content = content | one.files
-    return content
 
 
 def wrong(hit: dict[str, Any], call: dict[str, Any], loops: bool) -> str:
@@ -154,32 +140,30 @@ def test_what_differs_is_seen() -> None:
 
 
 @pytest.mark.long
-def test_elements_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_elements_on_each_kernel(lab_kernel: LabKernel, name: str, tmp_path: Path) -> None:
     if reason := why_no_python(lab_kernel):
         pytest.skip(reason)
-    programs = _programs(lab_kernel, tmp_path)
-    content = merged(files(lab_kernel), programs)
+    one = _program(name, lab_kernel, tmp_path)
+    content = files(lab_kernel) | one.files
     python = interpreter(lab_kernel)
     loops = "loops" in bpf_rules(kernel(lab_kernel.release).version).features
     with Guest(lab_kernel, content, _SECONDS, _MEBIBYTES) as guest:
-        for name, one in programs.items():
-            command = (*one.words, _SEED, "/said")
-            guest.run(*command)
-            said = json.loads(guest.read("/said").splitlines()[0])
-            labels = [label for label in said if label not in RINGS_OF_RUST]
-            if not loops:
-                labels = [one for one in labels if not one.startswith(_WITH_LOOPS)]
-            together = _TOGETHER if loops else 1
-            for start in range(0, len(labels), together):
-                some = labels[start : start + together]
-                where = ("-x", one.words[-1], "-f", one.function, "--format", "jsonl")
-                shown = guest.run(python, "-m", "fetchc", "trace", *some, *where, "--", *command)
-                calls = [json.loads(line) for line in guest.read("/said").splitlines()]
-                hits = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
-                assert len(hits) == len(calls), shown
-                for hit, call in zip(hits, calls, strict=True):
-                    asked = {label: call[label] for label in some}
-                    assert wrong(hit, asked, loops) == "", (lab_kernel.label, name)
+        command = (*one.words, _SEED, "/said")
+        guest.run(*command)
+        said = json.loads(guest.read("/said").splitlines()[0])
+        labels = [label for label in said if label not in RINGS_OF_RUST]
+        together = _TOGETHER if loops else 1
+        for start in range(0, len(labels), together):
+            some = labels[start : start + together]
+            where = ("-x", one.words[-1], "-f", one.function, "--format", "jsonl")
+            shown = guest.run(python, "-m", "fetchc", "trace", *some, *where, "--", *command)
+            calls = [json.loads(line) for line in guest.read("/said").splitlines()]
+            hits = [json.loads(line) for line in shown.splitlines() if line.startswith("{")]
+            assert len(hits) == len(calls), shown
+            for hit, call in zip(hits, calls, strict=True):
+                asked = {label: call[label] for label in some}
+                assert wrong(hit, asked, loops) == "", lab_kernel.label
 
 
 def wrong_in_c(label: str, found: Walked, wanted: object, loops: bool) -> str:
@@ -196,52 +180,46 @@ def wrong_in_c(label: str, found: Walked, wanted: object, loops: bool) -> str:
 
 
 @pytest.mark.long
-def test_walks_in_c_on_each_kernel(lab_kernel: LabKernel, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", _PROGRAMS[:-1])  # .NET's code is in an image that Mono maps
+def test_walks_in_c_on_each_kernel(lab_kernel: LabKernel, name: str, tmp_path: Path) -> None:
     if reason := why_no_python(lab_kernel):
         pytest.skip(reason)
     libbpf = static_libbpf(lab_kernel.label.partition("-")[0], TRIPLETS[lab_kernel.machine.name])
-    programs = _programs(lab_kernel, tmp_path)
-    programs.pop("dotnet", None)  # its code is in an image that Mono maps
+    one = _program(name, lab_kernel, tmp_path)
     loops = "loops" in bpf_rules(kernel(lab_kernel.release).version).features
-    content = {**files(lab_kernel), "run_loader.py": (SOURCES / "run_loader.py").read_bytes()}
-    with Guest(lab_kernel, merged(content, programs), _SECONDS, _MEBIBYTES) as guest:
-        said: dict[str, list[str]] = {}
-        for name, one in programs.items():
-            guest.run(*one.words, _SEED, "/said")
-            said[name] = list(json.loads(guest.read("/said").splitlines()[0]))
+    loaders = {**files(lab_kernel), "run_loader.py": (SOURCES / "run_loader.py").read_bytes()}
+    loaders |= one.files
+    command = (*one.words, _SEED, "/said")
+    with Guest(lab_kernel, loaders, _SECONDS, _MEBIBYTES) as guest:
+        guest.run(*command)
+        said = json.loads(guest.read("/said").splitlines()[0])
     python = interpreter(lab_kernel)
+    path = tmp_path / "probed" / name
+    path.parent.mkdir()
+    path.write_bytes(one.files[name])
+    left_out = (*in_c.NOT_COMPARED, *RINGS_OF_RUST)
+    labels = [label for label in said if label not in left_out]
+    probe = fetchc.open(str(path)).probe(one.function, kernel=lab_kernel.release)
+    together = _TOGETHER if loops else 1
+    asked: list[tuple[list[str], str]] = []
+    for start in range(0, len(labels), together):
+        some = labels[start : start + together]
+        arguments = [probe.compile(f"v{n}={label}", computes=True) for n, label in enumerate(some)]
+        text = probe.written("bpf-c", arguments).text.replace(str(path), f"/{name}")
+        stem = f"{name}_{start}"
+        loaders |= loader(tmp_path / stem, text, lab_kernel, libbpf, stem)
+        asked.append((some, text))
     differences = []
-    for name, one in programs.items():
-        path = tmp_path / "probed" / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(one.files[name])
-        left_out = (*in_c.NOT_COMPARED, *RINGS_OF_RUST)
-        labels = [label for label in said[name] if label not in left_out]
-        probe = fetchc.open(str(path)).probe(one.function, kernel=lab_kernel.release)
-        together = _TOGETHER if loops else 1
-        asked: list[tuple[list[str], str]] = []
-        loaders = merged(content, {name: one})
-        for start in range(0, len(labels), together):
-            some = labels[start : start + together]
-            arguments = [
-                probe.compile(f"v{n}={label}", computes=True) for n, label in enumerate(some)
+    with Guest(lab_kernel, loaders, _SECONDS, _MEBIBYTES) as guest:
+        for number, (some, text) in enumerate(asked):
+            printed = guest.run(python, "/run_loader.py", f"/{name}_{number * together}", *command)
+            calls = [json.loads(line) for line in guest.read("/said").splitlines()]
+            hits = walks(printed, text)
+            assert len(hits) == len(calls), (some, printed)
+            differences += [
+                reason
+                for hit, call in zip(hits, calls, strict=True)
+                for at, label in enumerate(some)
+                if (reason := wrong_in_c(label, hit[f"v{at}"], call[label], loops))
             ]
-            text = probe.written("bpf-c", arguments).text.replace(str(path), f"/{name}")
-            stem = f"{name}_{start}"
-            loaders |= loader(tmp_path / stem, text, lab_kernel, libbpf, stem)
-            asked.append((some, text))
-        with Guest(lab_kernel, loaders, _SECONDS, _MEBIBYTES) as guest:
-            for number, (some, text) in enumerate(asked):
-                command = (*one.words, _SEED, "/said")
-                stem = f"/{name}_{number * together}"
-                printed = guest.run(python, "/run_loader.py", stem, *command)
-                calls = [json.loads(line) for line in guest.read("/said").splitlines()]
-                hits = walks(printed, text)
-                assert len(hits) == len(calls), (name, some, printed)
-                differences += [
-                    (name, reason)
-                    for hit, call in zip(hits, calls, strict=True)
-                    for at, label in enumerate(some)
-                    if (reason := wrong_in_c(label, hit[f"v{at}"], call[label], loops))
-                ]
     assert differences == []
