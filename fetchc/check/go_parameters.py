@@ -233,6 +233,8 @@ class _Signature:
             return by_convention, None
         shown: Place | None = None
         if self._convention.integer_registers:
+            if found == by_convention and self._is_no_spill_slot(position):
+                return by_convention, None
             shown = self._in_untouched_register(position)
         elif (
             isinstance(by_convention, InMemory)
@@ -423,6 +425,20 @@ class _Signature:
                 return None
             described.append((self._end_of_location(at), registers))
         return described
+
+    def _is_no_spill_slot(self, position: int) -> bool:
+        # Its place is on the stack, and no room for spilling a register: that room is after all
+        # that is passed on the stack, and in the order of the parameters, so no nearer than the
+        # bytes of those before it. Source: Go 1.21, src/cmd/compile/internal/abi/abiutils.go
+        # (ABIAnalyzeTypes).
+        from fetchc.abi.go_arginfo import call_layout
+
+        place, site = self._places[position], self._site
+        layout = call_layout(site.program, self._convention, self._function)
+        if layout is None or not isinstance(place, InMemory):
+            return False
+        start = place.offset - site.architecture.entry_stack_bytes
+        return start < sum(layout.sizes[:position])
 
     def _end_of_location(self, position: int) -> Address:
         # How far the location of the entry is valid.

@@ -296,7 +296,10 @@ def refuse_contradiction(
 ) -> CompileError:
     """The refusal of a parameter whose place is not certain."""
     notes = [f"by the calling convention: {describe_place(site, by_convention)}"]
+    label = "one source, and it may be wrong"
     if found is not None:
+        agree = found == by_convention
+        label = "two sources agree, and both may be wrong" if agree else "two sources disagree"
         notes.append(f"by the debug information: {describe_place(site, found)}")
     if why is not None:
         notes.append(why)
@@ -304,7 +307,7 @@ def refuse_contradiction(
         "FC0407",
         f"where `{variable.name}` is at the entry of `{function.name}` is not certain",
         span,
-        "two sources disagree" if found is not None else "one source, and it may be wrong",
+        label,
         notes=tuple(notes),
         help="fetch the one you trust by its register or slot: "
         + (_written(site, by_convention, found) or "`$arg1`, `$stack1`"),
@@ -325,7 +328,7 @@ def _written(site: Site, *places: Place | None) -> str:
             slot, odd = divmod(place.offset, word)
             if slot >= 0 and not odd:
                 words.append(f"`$stack{slot}`")
-    return ", ".join(words)
+    return ", ".join(dict.fromkeys(words))
 
 
 def describe_place(site: Site, place: Place) -> str:

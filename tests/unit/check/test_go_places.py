@@ -249,6 +249,31 @@ def test_a_long_list_is_reported_one_by_one_where_nothing_so_small_hides(tmp_pat
     assert fetched(at, "q") == ["FC0407"]
 
 
+def test_what_both_sources_have_on_the_stack_is_there(tmp_path: Path) -> None:
+    # Go 1.19 -N -l: func(a int8, s string, ..., x any, u uint16) was refused for u, and an unnamed
+    # parameter could hide in the word of a. One more of them may be anywhere here.
+    small = [parameter(f"p{index}", "int8") for index in range(9)]
+    listed = [
+        *small,
+        parameter("q0", "int8", frame(0)),
+        parameter("q1", "int", frame(8)),
+        parameter("q2", "int8", frame(16)),
+        parameter("q3", "int", frame(24)),
+    ]
+    at = probe(tmp_path, REGISTERS, listed, 64)
+    assert fetched(at, "q0", "q1", "q2") == ["+8(%sp):s8", "+16(%sp):s64", "+24(%sp):s8"]
+    # 19 bytes are passed before q3, so 24 may be where the function spills it.
+    with pytest.raises(fetchc.CompileError, match="FC0407") as refused:
+        at.compile("q3")
+    [diagnostic] = refused.value.diagnostics
+    assert diagnostic.primary is not None
+    assert diagnostic.primary.text == "two sources agree, and both may be wrong"
+    assert str(diagnostic.help).endswith("slot: `$stack4`")
+    # Where they differ, no place is certain.
+    listed[9] = parameter("q0", "int8", frame(1))
+    assert fetched(probe(tmp_path, REGISTERS, listed, 64), "q0") == ["FC0407"]
+
+
 @pytest.mark.parametrize(
     ("version", "expected"),
     [
