@@ -39,10 +39,7 @@ if TYPE_CHECKING:
     from fetchc.tracer.tables import Row
     from fetchc.tracer.tracefs import Tracefs
 
-__all__ = ["ENDING", "ONLY_EBPF", "Session", "postponed", "shielded", "terminable"]
-
-ONLY_EBPF = "only an eBPF program walks a container"
-"""Why a session of definitions takes no plan that walks."""
+__all__ = ["ENDING", "Session", "postponed", "shielded", "terminable"]
 
 # ------------------------------------------------------------------------------
 # Signals: blocked while something is half done, or raised as exceptions to clean up.
