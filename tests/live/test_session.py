@@ -471,7 +471,7 @@ def test_an_event_in_use_elsewhere_is_reported_and_can_be_removed_later(program:
 CHILD = """
 import sys
 from pathlib import Path
-from fetchc.tracer.session import Session, shielded
+from fetchc.tracer.session import Session
 from fetchc.tracer.session import terminable
 from fetchc.tracer.tracefs import Tracefs
 from tests.live.hitting import plan
