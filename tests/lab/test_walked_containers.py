@@ -39,6 +39,7 @@ _SECONDS = 300  # to boot with so many files, when the machine is busy
 _MEBIBYTES = 512  # programs of Rust are large
 _SEED = "3"
 _TOGETHER = 4  # expressions of one trace; of one where the kernel follows each round
+_WITH_LOOPS = "o.by["  # maps in maps of Go: 5.10's verifier follows too many jumps
 
 _RUST = RUST.replace("fn look(", "#[no_mangle] pub fn look(")
 _RUST_ARM64 = KERNELS / "rust-arm64/usr"
@@ -153,6 +154,8 @@ def test_elements_on_each_kernel(lab_kernel: LabKernel, name: str, tmp_path: Pat
         guest.run(*command)
         said = json.loads(guest.read("/said").splitlines()[0])
         labels = [label for label in said if label not in RINGS_OF_RUST]
+        if not loops:
+            labels = [label for label in labels if not label.startswith(_WITH_LOOPS)]
         together = _TOGETHER if loops else 1
         for start in range(0, len(labels), together):
             some = labels[start : start + together]
