@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fetchc.program.types import CellType
     from fetchc.source import Span
 
-__all__ = ["grid", "refuse_grid_element", "refuse_window", "window_room"]
+__all__ = ["grid", "refuse_cell_member", "refuse_grid_element", "refuse_window", "window_room"]
 
 
 def grid(checker: Checker, base: Typed) -> tuple[Typed, SequenceType] | None:
@@ -61,6 +61,22 @@ def refuse_grid_element(node: Typed, resolved: CellType) -> CompileError:
         "a fetch-arg cannot multiply",
         notes=("the length of the rows is in the array, and only known at run time",),
         help=f"count from the first row (`[{first}]` is in it), or let `fetchc trace` read it",
+    )
+
+
+def refuse_cell_member(resolved: CellType, name: str, span: Span) -> CompileError:
+    """The refusal of a member of an element that only a reader finds, which has all of it."""
+    window = resolved.array.window
+    whole = window is None or window.of_any
+    return reject(
+        "FC0304",
+        f"only the whole element of `{resolved.array.name}` can be read, not its `{name}`",
+        span,
+        "a member of an element",
+        notes=("where the element is depends on numbers that are only known at run time",),
+        help=f"let `fetchc trace` show the element: leave out `.{name}`"
+        if whole
+        else f"`fetchc trace` has it of all elements: `e[:].{name}`",
     )
 
 

@@ -8,6 +8,7 @@ from fetchc.diag.diagnostic import CompileError, Diagnostic, Label, reject
 from fetchc.program.entities import (
     Absent,
     Arithmetic,
+    Constant,
     FrameRelative,
     Indirect,
     InMemory,
@@ -162,9 +163,15 @@ def _first_start(site: Site, function: Function, extents: list[Extent]) -> int |
 
 
 def _words(site: Site, place: Place) -> str:
-    if isinstance(place, InRegister):
-        return site.architecture.shown(place.register)
-    return "in memory"
+    match place:
+        case InRegister(register=register):
+            return site.architecture.shown(register)
+        case Pieces():
+            return "parts of it"
+        case Constant():
+            return "a constant"
+        case _:
+            return "in memory"
 
 
 # ------------------------------------------------------------------------------

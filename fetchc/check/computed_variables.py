@@ -93,6 +93,8 @@ def refusal(checker: Checker, variable: Variable, place: Arithmetic) -> str:
     numeric = isinstance(resolved, IntType | CharType | EnumType | BoolType | PointerType)
     if not numeric or not size or is_on_entry(place):
         return f"{words} and not stored in memory"
+    if size > checker.program.word_bytes:  # a word is all that DWARF computes
+        return f"{words} in a word of {checker.program.word_bytes} bytes, and has {size}"
     bits = 8 * size
     one = by_gcc or len(_computed_from(place)) <= 1
     if not (one and is_certain(place, bits, 8 * checker.program.word_bytes)):

@@ -34,7 +34,8 @@ __all__ = ["container"]
 
 # Source: hashbrown, src/raw/mod.rs (RawTableInner, Bucket): the highest bit of a control byte is
 # set where its slot is empty or deleted; the elements are before those, the first one last.
-_RUST_TABLE = "hashbrown::raw::RawTable<"
+# src/lib.rs: `raw::inner` where the crate has its feature `raw` (0.9 to 0.13; Debian's builds).
+_RUST_TABLES = ("hashbrown::raw::RawTable<", "hashbrown::raw::inner::RawTable<")
 
 
 def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked] | None:
@@ -48,7 +49,7 @@ def container(checker: Checker, base: Typed, span: Span) -> tuple[Typed, Walked]
             return _rust_list(checker, node, span)
         node = _own(checker, node, name, span)
     resolved = checker.resolved(node.type)
-    if not isinstance(resolved, StructType) or not resolved.name.startswith(_RUST_TABLE):
+    if not isinstance(resolved, StructType) or not resolved.name.startswith(_RUST_TABLES):
         return None
     item = _named(checker, _arguments(resolved)[0], span)
     control = at_path(checker, node, ("table", "ctrl", "pointer"), span)

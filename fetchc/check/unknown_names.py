@@ -11,6 +11,7 @@ from fetchc.check.typed_tree import Pointee
 from fetchc.diag.diagnostic import CompileError, Label, reject
 from fetchc.program.demangle import readable
 from fetchc.program.types import (
+    CellType,
     DeclaredType,
     MapType,
     PointerType,
@@ -57,6 +58,10 @@ def refuse_no_structure(
             "only declared",
             help=f"cast it to a type that is defined: `((struct ... *)…)->{name}`",
         )
+    if isinstance(resolved, CellType):
+        from fetchc.check.array_dimensions import refuse_cell_member
+
+        return refuse_cell_member(resolved, name, span)
     if isinstance(resolved, StructType):
         no_members_help = checker.rules.no_members_help
         hint = None if no_members_help is None else no_members_help(name)

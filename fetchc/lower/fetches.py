@@ -328,6 +328,8 @@ def piece_at(
             inner = inside(piece_location, low - piece.offset)
             assert not isinstance(inner, Composite)
             return inner
+    if not any(low < one.offset + one.size and one.offset < low + size for one in found.pieces):
+        located(site, entities.NO_LOCATION, size, span, found.name)  # raises CompileError
     shown = ", ".join(f"+{p.offset}..+{p.offset + p.size}" for p in found.pieces)
     raise reject(
         "FC0404",

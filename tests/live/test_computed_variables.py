@@ -148,6 +148,27 @@ def test_what_is_computed_is_what_the_program_has(
     assert counts["computed"] > (FUNCTIONS if build[0] == "gcc" else 0)
 
 
+WIDE = """__attribute__((noinline)) void use(void) { __asm__ volatile("" ::: "memory"); }
+__attribute__((noinline)) long widened(long n, unsigned long m) {
+    __int128 wide = n; unsigned __int128 tall = m;
+    use();
+    return n + m; }
+int main(int argc, char **argv) { return widened(argc, argc); }
+"""
+
+
+def test_a_word_is_not_taken_for_a_number_of_two(tmp_path: Path) -> None:
+    # DWARF 5 converts (DW_OP_convert), older versions extend the sign with words alone.
+    require("clang")
+    (tmp_path / "wide.c").write_text(WIDE)
+    words = ["clang", "-gdwarf-4", "-O2", "-o", "wide", "wide.c"]
+    subprocess.run(words, check=True, cwd=tmp_path, timeout=120)
+    probe = fetchc.open(tmp_path / "wide").probe("widened", at=":4")
+    for name in ("wide", "tall"):
+        with pytest.raises(fetchc.CompileError, match="in a word of 8 bytes, and has 16"):
+            probe.asked(name)
+
+
 def is_computed(probe: fetchc.Probe, name: str) -> bool:
     """Whether the variable is in no place, so that only a trace has its value."""
     try:

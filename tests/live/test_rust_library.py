@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+import fetchc
 from tests.live.rustc import COMPILERS, builds, compiled
 from tests.live.traced import trace
-from tests.support.tracefs import require_uprobes
+from tests.support.tracefs import require_bpf, require_uprobes
 
 pytestmark = pytest.mark.live
 
@@ -68,6 +69,60 @@ def test_every_value_is_what_the_program_printed(
         calls = printed(seen.program)
         assert differences(calls, seen.args) == []
         assert not addresses.intersection(some) or any(seen.args[1][one] for one in some)
+
+
+HASHBROWN = """
+pub mod raw { pub use inner::*; mod inner {
+    pub struct RawTable<T> { table: RawTableInner, marker: core::marker::PhantomData<T> }
+    struct RawTableInner {
+        bucket_mask: usize, ctrl: core::ptr::NonNull<u8>, growth_left: usize, items: usize,
+    }
+    impl<T> RawTable<T> {
+        pub fn of(control: &u8, bucket_mask: usize, items: usize) -> Self {
+            let table = RawTableInner { bucket_mask, ctrl: control.into(), growth_left: 0, items };
+            RawTable { table, marker: core::marker::PhantomData }
+        }
+    }
+} }
+pub mod map { pub struct HashMap<K, V> { pub table: crate::raw::RawTable<(K, V)> } }
+pub struct Point { x: i32, y: u8 }
+#[repr(C)] struct Memory { buckets: [(u16, i32); 4], control: [[u8; 4]; 5] }
+#[inline(never)]
+pub fn visit(m: &map::HashMap<u16, i32>, q: &std::collections::VecDeque<Point>) {
+    println!("EVENT {} {}", m as *const _ as usize, q.len());
+}
+fn main() {
+    // Of four slots, which lie before the control bytes, the first and the third are full.
+    let memory = Memory {
+        buckets: [(0, 0), (7, -70), (0, 0), (9, 90)],
+        control: [[1, 255, 2, 255], [255; 4], [255; 4], [255; 4], [1, 255, 2, 255]],
+    };
+    let queue = std::collections::VecDeque::from([Point { x: 1, y: 2 }, Point { x: 3, y: 4 }]);
+    visit(&map::HashMap { table: raw::RawTable::of(&memory.control[0][0], 3, 2) }, &queue);
+}
+"""
+
+
+@pytest.mark.skipif(not COMPILERS, reason="no rustc here (.ci/setup brings it)")
+def test_a_table_of_the_crate_and_members_in_a_ring(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The crate with its feature `raw` has the table in another module than the library."""
+    require_bpf()
+    source = tmp_path / "hashbrown/main.rs"
+    source.parent.mkdir()
+    source.write_text(HASHBROWN)
+    binary = compiled(COMPILERS[-1].values[0], source, tmp_path / "program")
+    seen = trace(
+        capfd, "m[:]", "m[9]", "m[8]", "q[:].x", "-x", binary, "-f", "hashbrown::visit",
+        "--at", "body", "--engine", "bpf", "--format", "jsonl", "--timeout", "60", "--", binary,
+    )  # fmt: skip
+    entries = [{"key": 9, "value": 90}, {"key": 7, "value": -70}]
+    assert seen.args == [{"m[:]": entries, "m[9]": 90, "m[8]": None, "q[:].x": [1, 3]}]
+    with pytest.raises(fetchc.CompileError) as refused:
+        fetchc.open(binary).probe("hashbrown::visit", at="body").compile("q[1].x")
+    assert refused.value.diagnostics[0].message.endswith("can be read, not its `x`")
+    assert refused.value.diagnostics[0].help == "`fetchc trace` has it of all elements: `e[:].x`"
 
 
 @pytest.mark.skipif(not COMPILERS, reason="no rustc here (.ci/setup brings it)")
