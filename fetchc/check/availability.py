@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from fetchc.check.probe_site import Site
     from fetchc.program.entities import Extent, Function, Variable
-    from fetchc.quantities import Address
+    from fetchc.quantities import Address, DwarfRegister
     from fetchc.source import Span
 
 __all__ = ["availability_notes", "body_place", "refuse_absent", "stale_warning", "start_within"]
@@ -37,6 +37,11 @@ _LEFT_BY_AWAIT = Absent(
     "no location",
     "it is in the stack frame of a poll, and code after an `.await` may run in the next one",
 )
+_FOLLOWED_TWICE = Absent(
+    "no location",
+    "this rustc describes what an `async fn` or a closure has captured by one pointer too many",
+)
+_CAPTURES_HELD = (1, 95)  # rustc, from which on such places were compared with running programs
 _LOST_BY_GROWTH = Absent(
     "no location",
     "Go does not save the registers with parameters in calls that grow the stack first",
@@ -47,7 +52,7 @@ def refuse_absent(site: Site, variable: Variable, place: Absent, span: Span) -> 
     """The refusal of a variable that has no place at the site; ``place`` says why."""
     notes: tuple[str, ...] = ()
     hint: str | None = None
-    final = place in (_LEFT_BY_AWAIT, _LOST_BY_GROWTH)
+    final = place in (_FOLLOWED_TWICE, _LEFT_BY_AWAIT, _LOST_BY_GROWTH)
     elsewhere = place.kind in ("no location", "computed") and not final
     if place == _LOST_BY_GROWTH:
         notes = ("the function uses none of its parameters",)
@@ -196,6 +201,8 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
             return LOST_ADDRESS
     if _is_left_by_await(site, function, variable, place):
         return _LEFT_BY_AWAIT
+    if _is_followed_twice(site, function, place):
+        return _FOLLOWED_TWICE
     if site.language.convention_first:
         from fetchc.check.go_variables import arrange_pieces
 
@@ -203,6 +210,32 @@ def body_place(site: Site, function: Function, variable: Variable) -> Place:
         if _is_lost_by_growth(site, function, variable, place):
             return _LOST_BY_GROWTH
     return _if_frame_is_valid(site, function, place)
+
+
+def _is_followed_twice(site: Site, function: Function, place: Place) -> bool:
+    """Whether a place begins with a pointer that LLVM has in a register, and follows once more.
+
+    rustc 1.63 describes captured variables by the slot of a pointer to the coroutine or the
+    closure. LLVM 14 keeps the DW_OP_deref where optimized code has that pointer in a register:
+    DW_OP_breg6 0, DW_OP_deref, DW_OP_plus_uconst 206 is really %bp + 206.
+    """
+    compiler = function.compiler
+    if compiler.name != "rustc" or (compiler.version or (0, 0)) >= _CAPTURES_HELD:
+        return False
+    return _follows_once_more(place, site.architecture.stack_pointer)
+
+
+def _follows_once_more(place: Place, stack_pointer: DwarfRegister) -> bool:
+    # The pointer is in a register, or was and is in a slot now.
+    match place:
+        case Indirect(pointer=InMemory(register=register, offset=0)) if register != stack_pointer:
+            return True
+        case Indirect(pointer=Indirect(pointer=InMemory(), offset=0), offset=offset) if offset:
+            return True
+        case Indirect(pointer=inner):
+            return _follows_once_more(inner, stack_pointer)
+        case _:
+            return False
 
 
 def _is_lost_by_growth(site: Site, function: Function, variable: Variable, place: Place) -> bool:
