@@ -103,16 +103,16 @@ fn main() {
 """
 
 
-@pytest.mark.skipif(not COMPILERS, reason="no rustc here (.ci/setup brings it)")
+@pytest.mark.parametrize("compiler", COMPILERS[-1:])
 def test_a_table_of_the_crate_and_members_in_a_ring(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    compiler: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The crate with its feature `raw` has the table in another module than the library."""
     require_bpf()
     source = tmp_path / "hashbrown/main.rs"
     source.parent.mkdir()
     source.write_text(HASHBROWN)
-    binary = compiled(COMPILERS[-1].values[0], source, tmp_path / "program")
+    binary = compiled(compiler, source, tmp_path / "program")
     seen = trace(
         capfd, "m[:]", "m[9]", "m[8]", "q[:].x", "-x", binary, "-f", "hashbrown::visit",
         "--at", "body", "--engine", "bpf", "--format", "jsonl", "--timeout", "60", "--", binary,
