@@ -104,7 +104,7 @@ def _run(
     try:
         targets = recordable(asked.ask("targets"))
     except DebugInfoError as refused:
-        refused.help = refused.help or _of_process(options)
+        refused.help = _of_process(options) or refused.help
         raise
     # Breakpoints are of the one process that the user named, wherever the answer has them.
     pid = _process_of(options.binary)
