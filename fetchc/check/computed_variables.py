@@ -49,6 +49,10 @@ def as_operation(checker: Checker, node: Typed) -> Typed:
             pass
         case Located(place=Arithmetic() as place):
             value = _of_place(checker, node, place)
+        case Located(place=PointerTo(target=InMemory() | Indirect()) as place) if not is_on_entry(
+            place
+        ):
+            value = _of_place(checker, node, place)
         case _:
             return node
     number = number_of(checker, node)

@@ -19,7 +19,6 @@ from fetchc.program.entities import (
     InMemory,
     InRegister,
     PointerTo,
-    is_on_entry,
 )
 from fetchc.program.entities import Constant as ConstantPlace
 from fetchc.program.types import (
@@ -108,13 +107,6 @@ def printed(
 
     ``resolved`` is its type, ``scalar`` describes it where it is a number.
     """
-    inner = node
-    while isinstance(inner, Convert):
-        inner = inner.base
-    if scalar is not None and isinstance(inner, Located) and isinstance(inner.place, PointerTo):
-        target = inner.place.target
-        if not is_on_entry(target) and isinstance(target, InMemory | Indirect):
-            return variable_sum(checker, node, inner, scalar)
     if (form := _form(checker, resolved)) and (found := _formed(checker, form, node, resolved)):
         return found
     code = code_of_closure(checker, node)

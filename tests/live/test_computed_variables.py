@@ -108,7 +108,7 @@ def differences(
     right: list[object]
     for point, variables in traced.items():
         for name, values in variables.items():
-            right = [each[int(name.removeprefix("v"))] for each in own[point.partition("+")[0]]]
+            right = [each[int(name[1:])] for each in own[point.partition("+")[0]]]
             if any(isinstance(value, dict) for value in values):
                 counts["refused"] += 1
             elif values != right:
@@ -128,6 +128,11 @@ def test_what_is_computed_is_what_the_program_has(
     for seed in seeds():
         binary, lines = program(tmp_path, build, seed)
         asked = [f"$locals @ {function}:{line}" for function, line in lines]
+        asked += [  # what can be shown can be an operand, too
+            f"w{n}=v{n} ^ 0L @ {function}:{line}"
+            for function, line in lines
+            for n in range(VARIABLES)
+        ]
         found = trace(
             capfd, *asked, "--engine", engine, "-x", binary, "--format", "jsonl", "--", binary
         )
@@ -138,11 +143,14 @@ def test_what_is_computed_is_what_the_program_has(
                 point = f"{event['function']}+{event['address']:#x}"
                 traced[point][name.partition("@")[0].rstrip()].append(value)
         assert differences(found.program, traced, counts) == []
+        for point, variables in traced.items():
+            shown = {name[1:] for name, values in variables.items() if isinstance(values[0], int)}
+            assert {name[1:] for name in variables if name[0] == "w"} == shown, point
         opened = fetchc.open(binary)
         for function, line in lines:
             probe = opened.probe(function, at=f":{line}")
             for name, values in traced[f"{function}+{probe.address:#x}"].items():
-                if isinstance(values[0], int):
+                if isinstance(values[0], int) and name[0] == "v":
                     counts["computed"] += is_computed(probe, name)
     assert counts["equal"] > 2 * FUNCTIONS
     assert counts["computed"] > (FUNCTIONS if build[0] == "gcc" else 0)
