@@ -118,7 +118,7 @@ def test_no_value_is_of_the_frame_of_another_poll(compiler: str, tmp_path: Path)
         assert once == [{name: row[name] for name in names[mark]} for row in rows], mark
 
 
-@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("compiler", COMPILERS[:1])  # that of Debian: 1.63
 def test_optimized_code_shows_what_the_coroutine_has(compiler: str, tmp_path: Path) -> None:
     """rustc 1.63 describes it by one pointer too many: it is refused."""
     require_uprobes()
