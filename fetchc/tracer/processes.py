@@ -345,7 +345,7 @@ def _debugged(pid: int, debugger: str) -> Diagnostic:
         "FC0636",
         f"{debugger} debugs process {pid}, which runs traced code",
         notes=(
-            "a breakpoint of the debugger at a probed instruction does not stop the process",
+            "a breakpoint that the debugger writes over a probed instruction stops nothing",
             "one that is set while the trace runs stays there after it, and can end the process",
         ),
         help="delete such breakpoints in the debugger, and set none before the trace ends",
