@@ -486,6 +486,8 @@ class Fields:
             if isinstance(pointer, Absolute) and not kernel and self._has_immediates():
                 # A constant that the user wrote: there may be no memory.
                 pointer = Immediate(pointer.address)
+            elif isinstance(pointer, Immediate) and not kernel:
+                pass  # a variable that is a constant: NULL, where the code does not set it yet
             elif is_address(pointer) or isinstance(
                 pointer, Immediate | StackPointer | Comm | Cursor | ElementAddress | ThreadPointer
             ):

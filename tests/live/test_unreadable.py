@@ -19,6 +19,7 @@ from fetchc.conformance.engines import ENGINES
 from fetchc.tracer.bpf import features
 from fetchc.tracer.display_values import printed
 from fetchc.tracer.events import Event, Plan
+from tests.live.traced import trace
 from tests.live.watching import watched
 from tests.support.seeds import seeds
 from tests.support.tracefs import require_bpf, require_uprobes
@@ -213,6 +214,39 @@ def test_a_constant_address(program: Path) -> None:
         _, events = hits(program, 1, labels, fault_probes)
         faults = [event.faults == tuple(labels) for event in events]
         assert all(faults) == fault_probes
+
+
+CONSTANT = """struct node { int mid; struct node *next; char text[4]; } one = {1, 0, "ab"};
+__attribute__((noipa)) void use(int n) { __asm__ volatile("" : : "g"(n) : "memory"); }
+__attribute__((noipa)) int work(int n) {
+  struct node *p = 0; char *t = 0;
+  use(n);
+  p = &one, t = one.text;
+  use(n + p->mid);
+  return n + (t[0] == 'a'); }
+int main(void) { work(1); return 0; }
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_pointer_that_is_a_constant(
+    engine: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of optimized code a variable is the constant NULL until a statement sets it."""
+    gcc = shutil.which("gcc")
+    if gcc is None:
+        pytest.skip("no gcc")
+    require_bpf() if engine == "bpf" else require_uprobes()
+    (tmp_path / "constant.c").write_text(CONSTANT)
+    command = [gcc, "-g", "-O2", "-o", "constant", "constant.c"]
+    subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
+    program = tmp_path / "constant"
+    read = ["p->mid", "p->mid + 1", "p->next->mid", "p->text", "*p", "t[2]"]
+    words = ["-x", program, "-f", "work", "--at", ":5", "--engine", engine, "--format", "jsonl"]
+    traced = trace(capfd, *read, "p", "t", *words, "--", program)
+    (event,) = traced.objects
+    assert event["args"] == dict.fromkeys(read) | {"p": 0, "t": None}
+    assert event["faults"] == read
 
 
 CROWDED = r"""
