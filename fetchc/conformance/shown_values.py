@@ -44,6 +44,7 @@ __all__ = [
 
 STEPS = "ir.evaluate_steps"
 _TOGETHER = 6  # expressions of one plan
+_COPIED = 1024  # bytes of a string or slice, of which an event has many
 _RUN_SECONDS = 60
 _GROUP = "fetchc_drawn"
 _NO_READER = "refused"
@@ -148,6 +149,8 @@ def _plans(
     # One plan for all of them, or one for each where they do not fit, or one is refused.
     try:
         plan = point.plan(texts, _GROUP, f"ev{number}")
+        if plan.walks:  # by eBPF alone, which copies
+            plan = point.plan(texts, _GROUP, plan.event, _COPIED)
         _require_room(plan)
         yield _Asked(probe, tuple(texts), plan)
     except (fetchc.CompileError, TooLarge) as error:
