@@ -118,12 +118,14 @@ def _filled(text: str, name: str) -> str:
 
 
 def _cast(checker: Checker, node: Typed, text: str, span: Span) -> Typed:
-    # A pointer as one to objects of the type, or the object itself read as one.
+    # A pointer as one to objects of the type, or as the type where that is a pointer (libc++ has
+    # its iterators' so); or the object itself read as one.
     first, *others = text.split("|")
     wanted = _type(checker, first, span, others)
     pointer = checker.pointer_to(wanted)
     if isinstance(checker.resolved(node.type), PointerType):
-        return Convert(node, pointer, span)
+        is_pointer = isinstance(checker.resolved(wanted), PointerType)
+        return Convert(node, wanted if is_pointer else pointer, span)
     address = Address(node, checker.pointer_to(node.type), span)
     return Pointee(Convert(address, pointer, span), wanted, span)
 

@@ -47,7 +47,7 @@ NEWER = {
     "DateOnly.ToLongDateString": "DateOnly.ToLongDateString()",
     "TimeOnly.ToLongTimeString": "TimeOnly.ToLongTimeString()",
     "PriorityQueue": "Decimal.Equals(object)",
-    "OrderedDictionary": "Guid.Equals(object)",
+    "OrderedDictionary": "DateTime.Equals(object)",
 }
 ENVIRONMENT = {
     "COMPlus_TieredCompilation": "0",  # all of the code stays what it is; up to .NET 5

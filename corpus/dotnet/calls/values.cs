@@ -145,7 +145,7 @@ public class Values {
                 continue;
             type = type.MakeGenericType(typeof(string), typeof(int));
             object held = Activator.CreateInstance(type);
-            string text = "((System.Collections.Generic." + name + "<string, int>)" + (name == "PriorityQueue" ? "value)" : "o)");
+            string text = "((System.Collections.Generic." + name + "<string, int>)value)";
             var add = type.GetMethod(name == "PriorityQueue" ? "Enqueue" : "Add");
             for (int i = 0; i < 5; i++) {
                 if (name == "PriorityQueue") {
@@ -156,7 +156,7 @@ public class Values {
                     Told(name, text + "[:]", "[" + string.Join(", ", pairs.Select(one => "{\"key\": " + T(one.Key) + ", \"value\": " + one.Value + "}")) + "]",
                         text + "[\\\"k2\\\"]", pairs.Where(one => one.Key == "k2").Select(one => one.Value.ToString()).DefaultIfEmpty("null").First());
                 }
-                (name == "PriorityQueue" ? (Func<object, bool>)Decimal.Zero.Equals : Guid.Empty.Equals)(held);
+                (name == "PriorityQueue" ? (Func<object, bool>)Decimal.Zero.Equals : DateTime.MinValue.Equals)(held);
                 add.Invoke(held, new object[] { "k" + i, 9 - i * i });
                 if (i == 3 && name == "OrderedDictionary")
                     type.GetMethod("Remove", new[] { typeof(string) }).Invoke(held, new object[] { "k1" });
