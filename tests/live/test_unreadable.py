@@ -242,8 +242,8 @@ def test_a_pointer_that_is_a_constant(
     subprocess.run(command, cwd=tmp_path, check=True, timeout=60)
     program = tmp_path / "constant"
     read = ["p->mid", "p->mid + 1", "p->next->mid", "p->text", "*p", "t[2]"]
-    words = ["-x", program, "-f", "work", "--at", ":5", "--engine", engine, "--format", "jsonl"]
-    traced = trace(capfd, *read, "p", "t", *words, "--", program)
+    words = ["-f", "work", "--at", ":5", "--engine", engine, "--format", "jsonl", "--"]
+    traced = trace(capfd, *read, "p", "t", "-x", program, *words, program)
     (event,) = traced.objects
     assert event["args"] == dict.fromkeys(read) | {"p": 0, "t": None}
     assert event["faults"] == read
