@@ -231,7 +231,11 @@ def _types_named(types: TypeTable, name: str, origin: Die | None) -> tuple[TypeI
     unit = home or next(iter(types.info.units()), None)
     if base is not None and (unit is None or not is_go(unit)):
         return _base(types, base, home)
-    words = [word for word in name.split() if word not in QUALIFIERS]
+    words = name.split()
+    while words and words[0] in QUALIFIERS:
+        del words[0]
+    while words and words[-1] in QUALIFIERS:  # within a name they are of a template's argument
+        del words[-1]
     if len(words) > 1 and words[0] in TAGS_OF_KEYWORD:
         tags = TAGS_OF_KEYWORD[words[0]]
         return distinct(types, _search_imported(types, " ".join(words[1:]), tags, home))

@@ -109,6 +109,13 @@ def test_a_name_leads_to_the_types_that_a_search_finds(
         assert [indexed.type(one) for one in found] == [searching.type(one) for one in wanted], name
 
 
+def test_each_name_that_is_listed_is_found() -> None:
+    program = opened("cpp/addressbook/bin/clang++-O0")
+    names = list(program.type_names())
+    assert any(", const " in name for name in names)  # qualifiers of an argument are of the name
+    assert [name for name in names if not program.types_named(name, None)] == []
+
+
 def test_the_second_search_makes_it_and_the_third_run_maps_it(
     eager: CacheFolder, passes: list[object]
 ) -> None:
