@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -213,11 +214,13 @@ def missing_outside(events: list[dict[str, Any]], log: Iterable[str], said: str)
     first: dict[int, float] = {}
     for event in events:
         first.setdefault(event["address"], event["timestamp"])
-    gaps = [
-        (first[int(address, 16)] - float(took) / 1000 - SLOW, first[int(address, 16)])
-        for address, took in re.findall(r"followed to (\w+): calls of the ([\d.]+) ms", said)
-        if int(address, 16) in first
-    ]
+    last = max([event["timestamp"] for event in events], default=0.0)
+    gaps = []
+    for address, took in re.findall(r"followed to (\w+): calls of the ([\d.]+) ms", said):
+        found = first.get(int(address, 16))
+        # Code that is followed only after its last call has no event.
+        gap = (last, inf) if found is None else (found - float(took) / 1000 - SLOW, found)
+        gaps.append(gap)
     seen = {event["args"]["n"] - 1_000_000_000_000 for event in events}
     lines = [line for line in log if int(line.split()[1]) not in seen]
     times = [int(line.split()[4]) / 1e9 for line in lines]

@@ -6,7 +6,6 @@ import errno
 import os
 import shutil
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -71,16 +70,13 @@ def test_the_children_of_a_server_are_meant_with_it(tmp_path: Path) -> None:
     name = f"forker{os.getpid()}"  # nobody else's
     server = tmp_path / name
     shutil.copy(shutil.which("bash") or "/bin/bash", server)
-    command = [str(server), "-c", "(sleep 60; true) & echo; wait"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
+    os.mkfifo(tmp_path / "nobody_writes")
+    # The child waits without a program of its own, which would have the name until it runs.
+    command = [str(server), "-c", "(read line <> nobody_writes; true) & echo; wait"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path) as child:
         assert child.stdout is not None
         child.stdout.readline()
         family = completed("trace", "-f", "f", "-p", name).pids
-        for _ in range(100):  # the child's own child has the name until it runs `sleep`
-            if len(family) == 2:
-                break
-            time.sleep(0.05)
-            family = completed("trace", "-f", "f", "-p", name).pids
         assert child.pid in family
         assert len(family) == 2
         for pid in family:
