@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fetchc.record import Record
 
-__all__ = ["QUALIFIERS", "Base", "base_spelling"]
+__all__ = ["Base", "base_spelling", "unqualified"]
 
 QUALIFIERS = frozenset({"const", "volatile"})
 BASE_WORDS = frozenset({"char", "short", "int", "long", "float", "double", "signed", "unsigned"})
@@ -40,6 +40,16 @@ BASES = {
     ("double", "", 0): Base(("double",), 8, None),
     ("double", "", 1): Base(("long double",), None, None),
 }
+
+
+def unqualified(name: str) -> list[str]:
+    """The words of a type's name without its qualifiers; those of a template's arguments stay."""
+    words = name.split()
+    while words and words[0] in QUALIFIERS:
+        del words[0]
+    while words and words[-1] in QUALIFIERS:
+        del words[-1]
+    return words
 
 
 def base_spelling(name: str) -> Base | None:

@@ -6,6 +6,7 @@ from fetchc.ir.fetch import (
     Calculated,
     Chosen,
     Contents,
+    Cursor,
     Deref,
     ElementAddress,
     Fetch,
@@ -39,6 +40,7 @@ __all__ = [
     "TASK_NAME",
     "THREAD_POINTER",
     "begins_at",
+    "has_cursor",
     "is_array",
     "symbol_of",
     "thread_address",
@@ -142,6 +144,17 @@ def values_in(term: Term) -> Iterator[Value]:
             return
     for part in parts:
         yield from values_in(part)
+
+
+def has_cursor(term: Term) -> bool:
+    """Whether a term is computed from what a walk has found: an element, or a word of one."""
+    for value in values_in(term):
+        start = chain(value)[0]
+        if isinstance(start, ElementAddress) and has_cursor(start.address):
+            return True
+        if isinstance(start, Cursor):
+            return True
+    return False
 
 
 def thread_address(value: ThreadPointer) -> Term:

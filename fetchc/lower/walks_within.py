@@ -8,6 +8,7 @@ container.
 from __future__ import annotations
 
 from fetchc.ir.fetch import Calculated, Chosen, Cursor, Deref, ElementAddress, Part
+from fetchc.ir.step_support import has_cursor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,22 +110,3 @@ class _Guarded:
                 return self.term(address)
             case _:
                 raise NotOfEntry
-
-
-def has_cursor(term: Term) -> bool:
-    """Whether a term is computed from a cursor."""
-    match term:
-        case Cursor():
-            return True
-        case Deref(base=base):
-            return has_cursor(base)
-        case Part(base=base, when=when):
-            return has_cursor(base) or (when is not None and has_cursor(when))
-        case Calculated(left=left, right=right):
-            return has_cursor(left) or has_cursor(right)
-        case Chosen(condition=condition, nonzero=nonzero, zero=zero):
-            return any(has_cursor(one) for one in (condition, nonzero, zero))
-        case ElementAddress(address=address):
-            return has_cursor(address)
-        case _:
-            return False

@@ -33,12 +33,11 @@ from fetchc.ir.fetch import (
     ThreadPointer,
     Walk,
     Word,
-    chain,
     fixed_bytes,
     is_address,
     mapped,
 )
-from fetchc.ir.step_support import values_in
+from fetchc.ir.step_support import has_cursor
 from fetchc.record import Record
 from fetchc.source import Span
 from fetchc.target.kernel_versions import dotted
@@ -580,11 +579,11 @@ class ElementFields(Fields):
         apart: int = 1,
     ) -> tuple[str, int] | None:
         """As of all fields; None of what is elsewhere, too."""
-        return super().copied(value, count, each, least, apart) if _of_element(value) else None
+        return super().copied(value, count, each, least, apart) if has_cursor(value) else None
 
     def text(self, fetch: Fetch, limit: int | None = None) -> str:
         """As of all fields."""
-        return super().text(fetch, limit) if _of_element(fetch.value) else self.add(fetch)
+        return super().text(fetch, limit) if has_cursor(fetch.value) else self.add(fetch)
 
     def _cursor(self, word: Value) -> Cursor:
         if word not in self._words:
@@ -593,7 +592,7 @@ class ElementFields(Fields):
 
     def _new(self, fetch: Fetch) -> str:
         value = fetch.value
-        if _of_element(value):
+        if has_cursor(value):
             return self._named(fetch.replaced(value=self._within(value)))
         if isinstance(value, Deref):
             value = Deref(self._cursor(value.base), value.offset, value.user)
@@ -618,7 +617,7 @@ class ElementFields(Fields):
                 return value
 
     def _of_entry(self, value: Value) -> Value:
-        return self._within(value) if _of_element(value) else self._cursor(value)
+        return self._within(value) if has_cursor(value) else self._cursor(value)
 
 
 class NotCopied(Exception):
@@ -637,10 +636,3 @@ class CopiedElement(Fields):
 
     def _new(self, fetch: Fetch) -> str:
         raise NotCopied
-
-
-def _of_element(value: Value) -> bool:
-    start = chain(value)[0]
-    if isinstance(start, ElementAddress):
-        return any(map(_of_element, values_in(start.address)))
-    return isinstance(start, Cursor)

@@ -269,14 +269,15 @@ def image_start(pid: int, path: str) -> int | None:
 def running_copies(path: str) -> list[tuple[int, str]]:
     """Processes whose program is called like the file at ``path`` and is another file."""
     found = []
-    for entry in os.listdir("/proc"):
+    for pid in all_processes():
+        own = f"/proc/{pid}/exe"
         try:
-            program = os.readlink(f"/proc/{entry}/exe") if entry.isdecimal() else ""
+            program = os.readlink(own)
             if os.path.basename(program).removesuffix(DELETED) != os.path.basename(path):
                 continue
-            if not os.path.samefile(f"/proc/{entry}/exe", path):
-                plain = os.path.exists(program) and os.path.samefile(f"/proc/{entry}/exe", program)
-                found.append((int(entry), program if plain else f"/proc/{entry}/exe"))
+            if not os.path.samefile(own, path):
+                plain = os.path.exists(program) and os.path.samefile(own, program)
+                found.append((pid, program if plain else own))
         except OSError:
             continue  # it has ended, is another user's, or a thread of the kernel
     return sorted(found)

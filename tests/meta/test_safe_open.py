@@ -39,7 +39,7 @@ OWN = {
     "tracer/kallsyms.py": (2, "/proc/kallsyms; debugfs"),
     "tracer/perf_maps.py": (5, "/proc/PID/fd as names, and what it makes itself, by O_EXCL"),
     "tracer/persistent_probes.py": (2, "the state file, in a folder of the user's own"),
-    "tracer/processes.py": (6, "/proc/PID/comm, status and auxv; /proc as names"),
+    "tracer/processes.py": (5, "/proc/PID/comm, status and auxv; /proc as names"),
     "tracer/ring_buffer.py": (1, "tracefs"),
     "tracer/stacks.py": (1, "/proc/PID/maps"),
     "tracer/trace_instance.py": (4, "tracefs; /proc/meminfo, /proc/PID/status and /proc/PID/task"),

@@ -13,7 +13,7 @@ import sys
 
 from fetchc.debuginfo.btf.btf_format import AGGREGATES, MAGIC, WORD, Btf, BtfTypes
 from fetchc.debuginfo.byte_reader import encode_number
-from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
+from fetchc.debuginfo.c_type_names import base_spelling, unqualified
 from fetchc.debuginfo.cache import CachedFile
 from fetchc.debuginfo.elf.headers import build_id_in
 from fetchc.debuginfo.environment import DEFAULT
@@ -244,7 +244,7 @@ class BtfProgram(WithoutDwarf):
             if base.signed is None:
                 return (self.intern(FloatType(base.names[0], size)),)
             return (self.intern(IntType(base.names[0], size, base.signed)),)
-        words = [word for word in name.split() if word not in QUALIFIERS]
+        words = unqualified(name)
         if len(words) > 1 and words[0] in OF_KEYWORD:
             return self._all(" ".join(words[1:]), OF_KEYWORD[words[0]])
         plain = " ".join(words)

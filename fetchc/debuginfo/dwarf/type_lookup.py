@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from itertools import islice
 
-from fetchc.debuginfo.c_type_names import QUALIFIERS, base_spelling
+from fetchc.debuginfo.c_type_names import base_spelling, unqualified
 from fetchc.debuginfo.dwarf import go_name_lookup
 from fetchc.debuginfo.dwarf.constants import (
     AGGREGATES,
@@ -231,11 +231,7 @@ def _types_named(types: TypeTable, name: str, origin: Die | None) -> tuple[TypeI
     unit = home or next(iter(types.info.units()), None)
     if base is not None and (unit is None or not is_go(unit)):
         return _base(types, base, home)
-    words = name.split()
-    while words and words[0] in QUALIFIERS:
-        del words[0]
-    while words and words[-1] in QUALIFIERS:  # within a name they are of a template's argument
-        del words[-1]
+    words = unqualified(name)
     if len(words) > 1 and words[0] in TAGS_OF_KEYWORD:
         tags = TAGS_OF_KEYWORD[words[0]]
         return distinct(types, _search_imported(types, " ".join(words[1:]), tags, home))
